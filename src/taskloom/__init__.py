@@ -1,0 +1,3 @@
+"""Taskloom: a durable task board for agents."""
+
+__all__: list[str] = []

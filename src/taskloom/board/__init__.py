@@ -1,0 +1,130 @@
+"""The core: what a Task is, what may be asked of it, and what then happens.
+
+Standard library only; no clock, no loop, no disk. `decide` says yes or no, `evolve` is the
+only place that changes state.
+"""
+
+from taskloom.board.actor import Actor, Role, Scope
+from taskloom.board.commands import (
+    CancelTask,
+    ClaimStep,
+    Command,
+    CompleteTask,
+    CreateTask,
+    EndRun,
+    ExpireLeases,
+    FailTask,
+    RenewLease,
+    RunOutcome,
+    UpdateBoard,
+    UpdateStep,
+)
+from taskloom.board.creating import decide_create
+from taskloom.board.decide import decide
+from taskloom.board.events import PAYLOADS, Event, Payload, StepSnapshot, TaskCreated, TaskSnapshot
+from taskloom.board.evolve import Impossible, create, evolve
+from taskloom.board.limits import DEFAULT_RULES, Rules
+from taskloom.board.operations import (
+    AddDependency,
+    AddStep,
+    CancelStep,
+    DeleteStep,
+    NewStep,
+    Operation,
+    RemoveDependency,
+    ReopenStep,
+    UpdateFields,
+    UpdateStepContent,
+    UpdateTask,
+)
+from taskloom.board.query import QuerySteps, query_steps
+from taskloom.board.status import (
+    STEP_NEXT,
+    TASK_NEXT,
+    TASK_TERMINAL,
+    TERMINAL_EVENTS,
+    EventType,
+    StepStatus,
+    TaskStatus,
+)
+from taskloom.board.step import Step
+from taskloom.board.summary import Summary, summarise
+from taskloom.board.task import Done, Task
+from taskloom.board.views import (
+    Receipt,
+    StepPage,
+    StepView,
+    TaskLine,
+    TaskPage,
+    TaskView,
+    count_steps,
+    view_line,
+    view_step,
+    view_task,
+)
+
+__all__ = [
+    "DEFAULT_RULES",
+    "PAYLOADS",
+    "STEP_NEXT",
+    "TASK_NEXT",
+    "TASK_TERMINAL",
+    "TERMINAL_EVENTS",
+    "Actor",
+    "AddDependency",
+    "AddStep",
+    "CancelStep",
+    "CancelTask",
+    "ClaimStep",
+    "Command",
+    "CompleteTask",
+    "CreateTask",
+    "DeleteStep",
+    "Done",
+    "EndRun",
+    "Event",
+    "EventType",
+    "ExpireLeases",
+    "FailTask",
+    "Impossible",
+    "NewStep",
+    "Operation",
+    "Payload",
+    "QuerySteps",
+    "Receipt",
+    "RemoveDependency",
+    "RenewLease",
+    "ReopenStep",
+    "Role",
+    "Rules",
+    "RunOutcome",
+    "Scope",
+    "Step",
+    "StepPage",
+    "StepSnapshot",
+    "StepStatus",
+    "StepView",
+    "Summary",
+    "Task",
+    "TaskCreated",
+    "TaskLine",
+    "TaskPage",
+    "TaskSnapshot",
+    "TaskStatus",
+    "TaskView",
+    "UpdateBoard",
+    "UpdateFields",
+    "UpdateStep",
+    "UpdateStepContent",
+    "UpdateTask",
+    "count_steps",
+    "create",
+    "decide",
+    "decide_create",
+    "evolve",
+    "query_steps",
+    "summarise",
+    "view_line",
+    "view_step",
+    "view_task",
+]

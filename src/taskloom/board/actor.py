@@ -1,0 +1,97 @@
+"""Who asks, and what they may ask.
+
+The actor is put together by whoever hosts the run, from the run itself. Nothing a model
+sends ever ends up here.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from taskloom.errors import Code, Refused
+from taskloom.ids import AgentId, PoolId, RunId, SessionId, StepId, TaskId
+
+
+class Role(StrEnum):
+    """What kind of agent asks. Only the first two have anything to do with Tasks."""
+
+    ORCHESTRATOR = "orchestrator"
+    WORKER = "worker"
+    MAIN = "main"
+    SUB = "sub"
+    FORK = "fork"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What one dispatch lets a worker run see: a Task, a pool, maybe some steps of it."""
+
+    task_id: TaskId
+    worker_pool_id: PoolId
+    allowed_step_ids: frozenset[StepId] | None = None
+    """None is no limit; an empty set would be a run with nothing to do, and is refused."""
+
+    def __post_init__(self) -> None:
+        """Refuse an empty set where it is written, not at the first claim."""
+        if self.allowed_step_ids is not None and not self.allowed_step_ids:
+            raise Refused(
+                Code.VALIDATION_ERROR,
+                "allowed_step_ids is empty: leave it out for no limit, or name the steps.",
+                {"path": "$.allowed_step_ids"},
+            )
+
+    def allows(self, step_id: StepId) -> bool:
+        """Tell whether the step is within the named ones."""
+        return self.allowed_step_ids is None or step_id in self.allowed_step_ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """One run of one agent. `run_id` is new for each run; `agent_id` stays."""
+
+    agent_id: AgentId
+    run_id: RunId
+    session_id: SessionId
+    role: Role
+    scope: Scope | None = None
+    """A worker's; a worker without one may touch nothing."""
+
+
+def require_task_tools(actor: Actor) -> None:
+    """Refuse whoever is neither an Orchestrator nor a worker."""
+    if actor.role not in (Role.ORCHESTRATOR, Role.WORKER):
+        raise Refused(
+            Code.TOOL_NOT_AVAILABLE,
+            f"An agent of role {actor.role.value} has no Task tools; go on without them.",
+            {"role": actor.role.value},
+        )
+
+
+def require_orchestrator(actor: Actor, doing: str) -> None:
+    """Refuse everyone but the Orchestrator."""
+    require_task_tools(actor)
+    if actor.role is not Role.ORCHESTRATOR:
+        raise Refused(
+            Code.PERMISSION_DENIED,
+            f"Only the Orchestrator may {doing}. A worker queries steps, claims one, and "
+            "updates the status and result of the step its own run claimed.",
+            {"role": actor.role.value},
+        )
+
+
+def require_sight(actor: Actor, task_id: TaskId) -> None:
+    """Refuse a worker that looks at another Task than the one it was dispatched to."""
+    require_task_tools(actor)
+    if actor.role is not Role.WORKER:
+        return
+    if actor.scope is None:
+        raise Refused(
+            Code.PERMISSION_DENIED,
+            "This worker run was not dispatched to any Task, so it can see none.",
+            {"task_id": task_id},
+        )
+    if actor.scope.task_id != task_id:
+        raise Refused(
+            Code.PERMISSION_DENIED,
+            f"This worker run was dispatched to Task {actor.scope.task_id!r} and sees only that.",
+            {"task_id": task_id, "allowed_task_id": actor.scope.task_id},
+        )

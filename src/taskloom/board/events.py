@@ -1,0 +1,276 @@
+"""What happened: one class for each event, with the fields of its payload in the log.
+
+A class holds the payload alone. The step it concerns, the moment and the sequence number
+belong to the line around it and are handed to `evolve` beside it. The codec reads lines
+straight into these classes, so a field's name here is its name in the log.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import ClassVar, NamedTuple, TypeAlias
+
+from taskloom.board.status import EventType, StepStatus, TaskStatus
+from taskloom.ids import StepId
+
+
+@dataclass(slots=True, kw_only=True)
+class StepSnapshot:
+    """A step as it stands in `task_created`: its content; what is absent has its default."""
+
+    step_id: StepId
+    title: str
+    summary: str = ""
+    depends_on_step_ids: list[str] = field(default_factory=list[str])
+    required: bool = True
+    worker_pool_id: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class TaskSnapshot:
+    """A Task as it was created."""
+
+    task_id: str
+    wal_name: str = ""
+    title: str = ""
+    summary: str = ""
+    created_by_agent_id: str = ""
+    created_by_run_id: str = ""
+    steps: list[StepSnapshot] = field(default_factory=list[StepSnapshot])
+
+
+@dataclass(slots=True)
+class TaskCreated:
+    """The whole DAG, every step pending."""
+
+    type: ClassVar[EventType] = EventType.TASK_CREATED
+    task: TaskSnapshot
+
+
+@dataclass(slots=True)
+class TaskRunning:
+    """Core saw a step that is ready, claimed or running."""
+
+    type: ClassVar[EventType] = EventType.TASK_RUNNING
+    previous_status: TaskStatus
+    status: TaskStatus = TaskStatus.RUNNING
+    reason: str | None = "ready_step_available"
+
+
+@dataclass(slots=True)
+class TaskUpdated:
+    """The operations of one update, as they were asked for.
+
+    Content and topology change with this event. Status changes that the operations ask for
+    (cancel, reopen, block) have events of their own after it.
+    """
+
+    type: ClassVar[EventType] = EventType.TASK_UPDATED
+    operations: list[dict[str, object]]
+    updated_after_dispatch_step_ids: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True)
+class TaskBlocked:
+    """The Orchestrator stopped dispatch; steps stay as they are."""
+
+    type: ClassVar[EventType] = EventType.TASK_BLOCKED
+    previous_status: TaskStatus
+    status: TaskStatus = TaskStatus.BLOCKED
+    reason: str | None = None
+
+
+@dataclass(slots=True)
+class TaskReopened:
+    """The Orchestrator lifted the block."""
+
+    type: ClassVar[EventType] = EventType.TASK_REOPENED
+    previous_status: TaskStatus
+    status: TaskStatus = TaskStatus.PENDING
+    reason: str | None = None
+
+
+@dataclass(slots=True)
+class TaskCompleted:
+    """The end, well."""
+
+    type: ClassVar[EventType] = EventType.TASK_COMPLETED
+    result_summary: str | None = None
+    cancelled_optional_step_ids: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True)
+class TaskFailed:
+    """The end, given up."""
+
+    type: ClassVar[EventType] = EventType.TASK_FAILED
+    reason: str | None = None
+    failed_step_ids: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True)
+class TaskCancelled:
+    """The end, no longer wanted."""
+
+    type: ClassVar[EventType] = EventType.TASK_CANCELLED
+    reason: str | None = None
+    cancelled_step_ids: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True)
+class StepReady:
+    """Every dependency is completed; core alone says so."""
+
+    type: ClassVar[EventType] = EventType.STEP_READY
+    previous_status: StepStatus
+    depends_on_step_ids: list[str]
+    status: StepStatus = StepStatus.READY
+
+
+@dataclass(slots=True)
+class StepClaimed:
+    """A worker run holds the step until the lease ends."""
+
+    type: ClassVar[EventType] = EventType.STEP_CLAIMED
+    previous_status: StepStatus
+    claimed_by_agent_id: str
+    claimed_by_run_id: str
+    lease_expires_at: datetime
+
+
+@dataclass(slots=True)
+class StepStarted:
+    """The holder began."""
+
+    type: ClassVar[EventType] = EventType.STEP_STARTED
+    previous_status: StepStatus
+    lease_expires_at: datetime | None = None
+    status: StepStatus = StepStatus.RUNNING
+
+
+@dataclass(slots=True)
+class StepUpdated:
+    """A note on the way, a renewed lease, or a fall from ready back to pending."""
+
+    type: ClassVar[EventType] = EventType.STEP_UPDATED
+    previous_status: StepStatus
+    status: StepStatus
+    result_summary: str | None = None
+    artifact_ids: list[str] | None = None
+    lease_expires_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class StepBlocked:
+    """The holder cannot go on; the Orchestrator must look."""
+
+    type: ClassVar[EventType] = EventType.STEP_BLOCKED
+    previous_status: StepStatus
+    reason: str | None = None
+    result_summary: str | None = None
+    artifact_ids: list[str] | None = None
+
+
+@dataclass(slots=True)
+class StepCompleted:
+    """Done, for good."""
+
+    type: ClassVar[EventType] = EventType.STEP_COMPLETED
+    previous_status: StepStatus
+    result_summary: str | None = None
+    artifact_ids: list[str] | None = None
+
+
+@dataclass(slots=True)
+class StepFailed:
+    """Given up; may be reopened by the Orchestrator."""
+
+    type: ClassVar[EventType] = EventType.STEP_FAILED
+    previous_status: StepStatus
+    reason: str | None = None
+    result_summary: str | None = None
+    artifact_ids: list[str] | None = None
+
+
+@dataclass(slots=True)
+class StepCancelled:
+    """No longer wanted, for good."""
+
+    type: ClassVar[EventType] = EventType.STEP_CANCELLED
+    previous_status: StepStatus
+    reason: str | None = None
+    result_summary: str | None = None
+
+
+@dataclass(slots=True)
+class StepReopened:
+    """A blocked or failed step may be tried again."""
+
+    type: ClassVar[EventType] = EventType.STEP_REOPENED
+    previous_status: StepStatus
+    reason: str | None = None
+    status: StepStatus = StepStatus.PENDING
+
+
+@dataclass(slots=True)
+class StepLeaseExpired:
+    """The holder was not heard of in time."""
+
+    type: ClassVar[EventType] = EventType.STEP_LEASE_EXPIRED
+    previous_status: StepStatus
+    claimed_by_agent_id: str
+    claimed_by_run_id: str
+    expired_at: datetime
+
+
+TaskPayload: TypeAlias = (
+    TaskCreated
+    | TaskRunning
+    | TaskUpdated
+    | TaskBlocked
+    | TaskReopened
+    | TaskCompleted
+    | TaskFailed
+    | TaskCancelled
+)
+StepPayload: TypeAlias = (
+    StepReady
+    | StepClaimed
+    | StepStarted
+    | StepUpdated
+    | StepBlocked
+    | StepCompleted
+    | StepFailed
+    | StepCancelled
+    | StepReopened
+    | StepLeaseExpired
+)
+Payload: TypeAlias = TaskPayload | StepPayload
+
+PAYLOADS: tuple[type[Payload], ...] = (
+    TaskCreated,
+    TaskRunning,
+    TaskUpdated,
+    TaskBlocked,
+    TaskReopened,
+    TaskCompleted,
+    TaskFailed,
+    TaskCancelled,
+    StepReady,
+    StepClaimed,
+    StepStarted,
+    StepUpdated,
+    StepBlocked,
+    StepCompleted,
+    StepFailed,
+    StepCancelled,
+    StepReopened,
+    StepLeaseExpired,
+)
+"""Every payload class, in the order the documentation lists them."""
+
+
+class Event(NamedTuple):
+    """One event as `decide` returns it: what happened, and to which step."""
+
+    payload: Payload
+    step_id: StepId | None = None

@@ -1,0 +1,29 @@
+"""The settings a decision depends on: how long a lease is, and how much is too much."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from typing import Final
+
+from taskloom.ids import PoolId
+
+DEFAULT_POOL: Final[PoolId] = "default"
+"""The pool of a step that names none, unless another is configured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Every number and name that `decide` uses. All of them may be configured."""
+
+    lease: timedelta = timedelta(milliseconds=300_000)
+    default_worker_pool: PoolId = DEFAULT_POOL
+    steps_max: int = 200_000
+    operations_max: int = 10_000
+    dependencies_max: int = 10_000
+    title_bytes_max: int = 2_000
+    summary_bytes_max: int = 100_000
+    result_bytes_max: int = 200_000
+    artifacts_max: int = 1_000
+
+
+DEFAULT_RULES = Rules()

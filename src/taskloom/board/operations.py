@@ -1,0 +1,316 @@
+"""The operations of one update: typed for those who write Python, dicts in the log.
+
+`parse` is the only reader, for a model's call and for a line of the log alike; `dump` the
+only writer. A field that was not sent is absent in both: absent is not null.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import ClassVar, Final, TypeAlias
+
+from taskloom.board import reading
+from taskloom.board.limits import Rules
+from taskloom.board.status import TaskStatus
+from taskloom.ids import PoolId, StepId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewStep:
+    """A step as it is asked for. Its status is core's business and cannot be given."""
+
+    step_id: StepId
+    title: str
+    summary: str = ""
+    depends_on_step_ids: tuple[StepId, ...] = ()
+    required: bool = True
+    worker_pool_id: PoolId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateTask:
+    """Change the Task's own text, block it, or lift the block (`status=PENDING`)."""
+
+    op: ClassVar[str] = "update_task"
+    title: str | None = None
+    summary: str | None = None
+    status: TaskStatus | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddStep:
+    """Add a step at the end of the plan."""
+
+    op: ClassVar[str] = "add_step"
+    step: NewStep
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateFields:
+    """What `UpdateStepContent` may change; None leaves it as it is."""
+
+    title: str | None = None
+    summary: str | None = None
+    depends_on_step_ids: tuple[StepId, ...] | None = None
+    required: bool | None = None
+    worker_pool_id: PoolId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateStepContent:
+    """Change a step's text, dependencies, pool or required flag."""
+
+    op: ClassVar[str] = "update_step"
+    step_id: StepId
+    fields: UpdateFields
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteStep:
+    """Delete a pending, ready or cancelled step that nothing depends on."""
+
+    op: ClassVar[str] = "delete_step"
+    step_id: StepId
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddDependency:
+    """Make a step wait for another."""
+
+    op: ClassVar[str] = "add_dependency"
+    step_id: StepId
+    depends_on_step_id: StepId
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveDependency:
+    """Let a step no longer wait for another."""
+
+    op: ClassVar[str] = "remove_dependency"
+    step_id: StepId
+    depends_on_step_id: StepId
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelStep:
+    """Cancel a pending or ready step, for good."""
+
+    op: ClassVar[str] = "cancel_step"
+    step_id: StepId
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReopenStep:
+    """Let a blocked or failed step be tried again."""
+
+    op: ClassVar[str] = "reopen_step"
+    step_id: StepId
+    reason: str | None = None
+
+
+Operation: TypeAlias = (
+    UpdateTask
+    | AddStep
+    | UpdateStepContent
+    | DeleteStep
+    | AddDependency
+    | RemoveDependency
+    | CancelStep
+    | ReopenStep
+)
+
+NAMES: Final = (
+    "update_task",
+    "add_step",
+    "update_step",
+    "delete_step",
+    "add_dependency",
+    "remove_dependency",
+    "cancel_step",
+    "reopen_step",
+)
+
+STEP_FIELDS: Final = (
+    "title",
+    "summary",
+    "depends_on_step_ids",
+    "required",
+    "worker_pool_id",
+)
+
+_ANY_FIELD: Final = (
+    "title",
+    "summary",
+    "status",
+    "reason",
+    "step",
+    "step_id",
+    "fields",
+    "depends_on_step_id",
+)
+"""The fields of all operations; each parser knows which of them are its own."""
+
+
+def parse(value: object, path: str, rules: Rules) -> Operation:
+    """Read one operation."""
+    given = reading.fields(value, path, required=("op",), optional=_ANY_FIELD)
+    name = reading.one_of(given["op"], f"{path}.op", NAMES)
+    return _PARSERS[name](value, path, rules)
+
+
+def parse_step(value: object, path: str, rules: Rules) -> NewStep:
+    """Read a step as it is asked for."""
+    given = reading.fields(value, path, required=("step_id", "title"), optional=STEP_FIELDS[1:])
+    pool = given.get("worker_pool_id")
+    return NewStep(
+        step_id=reading.safe_id(given["step_id"], f"{path}.step_id"),
+        title=_title(given["title"], path, rules),
+        summary=_summary(given.get("summary", ""), path, rules),
+        depends_on_step_ids=_dependencies(given.get("depends_on_step_ids", ()), path, rules),
+        required=reading.flag(given.get("required", True), f"{path}.required"),
+        worker_pool_id=None if pool is None else _pool(pool, path),
+    )
+
+
+def dump(operation: Operation) -> dict[str, object]:
+    """Write one operation, leaving out what was not asked for."""
+    raw: dict[str, object] = {"op": operation.op}
+    for item in fields(operation):
+        value = getattr(operation, item.name)
+        if isinstance(value, NewStep):
+            raw[item.name] = dump_step(value)
+        elif isinstance(value, UpdateFields):
+            raw[item.name] = _present(value)
+        elif value is not None:
+            raw[item.name] = value
+    return raw
+
+
+def dump_step(step: NewStep) -> dict[str, object]:
+    """Write a new step, leaving out what has its default."""
+    raw: dict[str, object] = {"step_id": step.step_id, "title": step.title}
+    if step.summary:
+        raw["summary"] = step.summary
+    if step.depends_on_step_ids:
+        raw["depends_on_step_ids"] = step.depends_on_step_ids
+    if step.required is not True:
+        raw["required"] = step.required
+    if step.worker_pool_id is not None:
+        raw["worker_pool_id"] = step.worker_pool_id
+    return raw
+
+
+def _present(value: UpdateFields) -> dict[str, object]:
+    named = ((item.name, getattr(value, item.name)) for item in fields(value))
+    return {name: given for name, given in named if given is not None}
+
+
+def _update_task(value: object, path: str, rules: Rules) -> Operation:
+    given = reading.fields(
+        value, path, required=("op",), optional=("title", "summary", "status", "reason")
+    )
+    status = given.get("status")
+    if status is not None:
+        status = TaskStatus(reading.one_of(status, f"{path}.status", ("blocked", "pending")))
+    if not given.keys() & {"title", "summary", "status"}:
+        reading.refuse(path, "changes nothing: give title, summary or status.")
+    return UpdateTask(
+        title=_title(given["title"], path, rules) if "title" in given else None,
+        summary=_summary(given["summary"], path, rules) if "summary" in given else None,
+        status=status,
+        reason=_reason(given, path, rules),
+    )
+
+
+def _add_step(value: object, path: str, rules: Rules) -> Operation:
+    given = reading.fields(value, path, required=("op", "step"), optional=("reason",))
+    step = parse_step(given["step"], f"{path}.step", rules)
+    return AddStep(step=step, reason=_reason(given, path, rules))
+
+
+def _update_step(value: object, path: str, rules: Rules) -> Operation:
+    given = reading.fields(value, path, required=("op", "step_id", "fields"), optional=("reason",))
+    where = f"{path}.fields"
+    new = reading.fields(given["fields"], where, required=(), optional=STEP_FIELDS)
+    if not new:
+        reading.refuse(where, f"changes nothing: give one of {', '.join(STEP_FIELDS)}.")
+    return UpdateStepContent(
+        step_id=reading.safe_id(given["step_id"], f"{path}.step_id"),
+        fields=UpdateFields(
+            title=_title(new["title"], where, rules) if "title" in new else None,
+            summary=_summary(new["summary"], where, rules) if "summary" in new else None,
+            depends_on_step_ids=_dependencies(new["depends_on_step_ids"], where, rules)
+            if "depends_on_step_ids" in new
+            else None,
+            required=reading.flag(new["required"], f"{where}.required")
+            if "required" in new
+            else None,
+            worker_pool_id=_pool(new["worker_pool_id"], where) if "worker_pool_id" in new else None,
+        ),
+        reason=_reason(given, path, rules),
+    )
+
+
+def _dependency(value: object, path: str, rules: Rules) -> Operation:
+    given = reading.fields(
+        value, path, required=("op", "step_id", "depends_on_step_id"), optional=("reason",)
+    )
+    kind = AddDependency if given["op"] == AddDependency.op else RemoveDependency
+    return kind(
+        step_id=reading.safe_id(given["step_id"], f"{path}.step_id"),
+        depends_on_step_id=reading.safe_id(
+            given["depends_on_step_id"], f"{path}.depends_on_step_id"
+        ),
+        reason=_reason(given, path, rules),
+    )
+
+
+def _status_of_step(value: object, path: str, rules: Rules) -> Operation:
+    given = reading.fields(value, path, required=("op", "step_id"), optional=("reason",))
+    kinds = {DeleteStep.op: DeleteStep, CancelStep.op: CancelStep, ReopenStep.op: ReopenStep}
+    return kinds[str(given["op"])](
+        step_id=reading.safe_id(given["step_id"], f"{path}.step_id"),
+        reason=_reason(given, path, rules),
+    )
+
+
+_PARSERS: Final[Mapping[str, Callable[[object, str, Rules], Operation]]] = {
+    UpdateTask.op: _update_task,
+    AddStep.op: _add_step,
+    UpdateStepContent.op: _update_step,
+    DeleteStep.op: _status_of_step,
+    AddDependency.op: _dependency,
+    RemoveDependency.op: _dependency,
+    CancelStep.op: _status_of_step,
+    ReopenStep.op: _status_of_step,
+}
+
+
+def _title(value: object, path: str, rules: Rules) -> str:
+    return reading.text(value, f"{path}.title", most_bytes=rules.title_bytes_max, empty=False)
+
+
+def _summary(value: object, path: str, rules: Rules) -> str:
+    return reading.text(value, f"{path}.summary", most_bytes=rules.summary_bytes_max)
+
+
+def _dependencies(value: object, path: str, rules: Rules) -> tuple[StepId, ...]:
+    if value == ():
+        return ()
+    return reading.ids(value, f"{path}.depends_on_step_ids", most=rules.dependencies_max)
+
+
+def _pool(value: object, path: str) -> PoolId:
+    return reading.safe_id(value, f"{path}.worker_pool_id")
+
+
+def _reason(given: Mapping[str, object], path: str, rules: Rules) -> str | None:
+    return reading.optional_text(
+        given.get("reason"), f"{path}.reason", most_bytes=rules.summary_bytes_max
+    )

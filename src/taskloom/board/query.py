@@ -1,0 +1,89 @@
+"""Questions about one Task's steps: which ones, a page at a time, in order of creation."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from taskloom.board import reading
+from taskloom.board.actor import Actor, Role, Scope, require_sight
+from taskloom.board.status import HELD, STEP_OVER, StepStatus
+from taskloom.board.task import Task
+from taskloom.board.views import StepPage, view_step
+from taskloom.ids import AgentId, PoolId, StepId, TaskId
+
+PAGE: Final = 50
+WORKER_PAGE: Final = 5
+"""A worker chooses one step; more than a handful only fills its context."""
+
+_PAGE_MAX: Final = 10_000
+_OPEN: Final = frozenset(StepStatus) - STEP_OVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySteps:
+    """Which steps; what is left out does not limit."""
+
+    task_id: TaskId
+    statuses: Collection[StepStatus] | None = None
+    worker_pool_id: PoolId | None = None
+    claimed_by_agent_id: AgentId | None = None
+    include_terminal_steps: bool = False
+    limit: int | None = None
+    offset: int = 0
+
+
+def query_steps(task: Task, query: QuerySteps, actor: Actor) -> StepPage:
+    """Answer, within what the actor may see."""
+    require_sight(actor, task.task_id)
+    scope = actor.scope if actor.role is Role.WORKER else None
+    limit = _limit(query, worker=scope is not None)
+    offset = reading.number(query.offset, "$.offset", least=0, most=1 << 40)
+    statuses = _statuses(query)
+    if query.claimed_by_agent_id is not None:
+        statuses = statuses & HELD  # Nobody else is claimed by anyone.
+    found = task.index.walk(_pools(query, scope), statuses, _filter(task, query, scope))
+    page = list(islice(found, offset, offset + limit + 1))
+    return StepPage(
+        steps=tuple(view_step(task.steps[step_id]) for step_id in page[:limit]),
+        has_more=len(page) > limit,
+    )
+
+
+def _limit(query: QuerySteps, *, worker: bool) -> int:
+    if query.limit is None:
+        return WORKER_PAGE if worker else PAGE
+    return reading.number(query.limit, "$.limit", least=1, most=_PAGE_MAX)
+
+
+def _statuses(query: QuerySteps) -> frozenset[StepStatus]:
+    if query.statuses is None:
+        return frozenset(StepStatus) if query.include_terminal_steps else _OPEN
+    given = reading.items(list(query.statuses), "$.statuses", most=len(StepStatus) * 10, least=1)
+    known = [status.value for status in StepStatus]
+    return frozenset(
+        StepStatus(reading.one_of(status, f"$.statuses[{at}]", known))
+        for at, status in enumerate(given)
+    )
+
+
+def _pools(query: QuerySteps, scope: Scope | None) -> Collection[PoolId] | None:
+    asked = query.worker_pool_id
+    if asked is not None:
+        asked = reading.safe_id(asked, "$.worker_pool_id")
+    if scope is None:
+        return None if asked is None else (asked,)
+    # A worker that asks for another pool is shown nothing rather than told what there is.
+    return (scope.worker_pool_id,) if asked in (None, scope.worker_pool_id) else ()
+
+
+def _filter(task: Task, query: QuerySteps, scope: Scope | None) -> Callable[[StepId], bool]:
+    holder = query.claimed_by_agent_id
+    allowed = scope.allowed_step_ids if scope is not None else None
+
+    def keep(step_id: StepId) -> bool:
+        if allowed is not None and step_id not in allowed:
+            return False
+        return holder is None or task.steps[step_id].claimed_by_agent_id == holder
+
+    return keep

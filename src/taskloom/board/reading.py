@@ -1,0 +1,131 @@
+"""Reading values that somebody sent: shape, type and size, each error with its path.
+
+Everything here answers `validation_error` and names the offending value the way JSON paths
+do (`$.steps[0].title`), because the reader of the error is often a model that must mend it.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NoReturn, cast
+
+from taskloom.errors import Code, Refused
+from taskloom.ids import ID_CHARS_MAX, is_safe_id
+
+
+def refuse(path: str, why: str, **details: object) -> NoReturn:
+    """Raise `validation_error` about the value at `path`."""
+    raise Refused(Code.VALIDATION_ERROR, f"{path} {why}", {"path": path, **details})
+
+
+def fields(
+    value: object, path: str, *, required: Collection[str], optional: Collection[str] = ()
+) -> Mapping[str, object]:
+    """Return `value` as an object that has the required fields and no unknown ones."""
+    if not isinstance(value, Mapping):
+        refuse(path, f"must be an object, not {kind(value)}.")
+    found = cast(Mapping[str, object], value)
+    for name in found:
+        if name not in required and name not in optional:
+            known = ", ".join([*required, *optional])
+            refuse(path, f"has an unknown field {name!r}. Known fields: {known}.", field=name)
+    for name in required:
+        if name not in found:
+            refuse(f"{path}.{name}", "is required.")
+    return found
+
+
+def items(value: object, path: str, *, most: int, least: int = 0) -> Sequence[object]:
+    """Return `value` as a list whose length is within bounds."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        refuse(path, f"must be a list, not {kind(value)}.")
+    found = cast(Sequence[object], value)
+    if len(found) < least:
+        refuse(path, f"needs at least {least} item{'s' if least > 1 else ''}.")
+    if len(found) > most:
+        refuse(path, f"has {len(found)} items; at most {most} are allowed.", limit=most)
+    return found
+
+
+def safe_id(value: object, path: str) -> str:
+    """Return `value` as an id of safe characters."""
+    if not isinstance(value, str):
+        refuse(path, f"must be a string, not {kind(value)}.")
+    if not is_safe_id(value):
+        shown = value if len(value) <= ID_CHARS_MAX else value[:40] + "…"
+        refuse(
+            path,
+            f"must be 1 to {ID_CHARS_MAX} characters of a-z, 0-9, - and _; got {shown!r}.",
+        )
+    return value
+
+
+def text(value: object, path: str, *, most_bytes: int, empty: bool = True) -> str:
+    """Return `value` as text that UTF-8 can hold and that is not too long."""
+    if not isinstance(value, str):
+        refuse(path, f"must be a string, not {kind(value)}.")
+    if not empty and not value.strip():
+        refuse(path, "must not be empty.")
+    try:
+        # ASCII needs no encoding to be counted.
+        size = len(value) if value.isascii() else len(value.encode())
+    except UnicodeEncodeError as lone:
+        refuse(path, f"holds a lone surrogate at character {lone.start}; send valid Unicode.")
+    if size > most_bytes:
+        refuse(path, f"is {size} bytes long; at most {most_bytes} are allowed.", limit=most_bytes)
+    return value
+
+
+def optional_text(value: object, path: str, *, most_bytes: int) -> str | None:
+    """Return `value` as text, or None for none."""
+    return None if value is None else text(value, path, most_bytes=most_bytes)
+
+
+def texts(value: object, path: str, *, most: int, most_bytes: int) -> tuple[str, ...]:
+    """Return `value` as a list of texts."""
+    found = items(value, path, most=most)
+    return tuple(
+        text(item, f"{path}[{at}]", most_bytes=most_bytes, empty=False)
+        for at, item in enumerate(found)
+    )
+
+
+def ids(value: object, path: str, *, most: int) -> tuple[str, ...]:
+    """Return `value` as a list of ids, repeats folded, in the given order."""
+    found = items(value, path, most=most)
+    checked = [safe_id(item, f"{path}[{at}]") for at, item in enumerate(found)]
+    return tuple(dict.fromkeys(checked)) if len(checked) > 1 else tuple(checked)
+
+
+def flag(value: object, path: str) -> bool:
+    """Return `value` as true or false."""
+    if not isinstance(value, bool):
+        refuse(path, f"must be true or false, not {kind(value)}.")
+    return value
+
+
+def number(value: object, path: str, *, least: int, most: int) -> int:
+    """Return `value` as a whole number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        refuse(path, f"must be a whole number, not {kind(value)}.")
+    if not least <= value <= most:
+        refuse(path, f"must be between {least} and {most}; got {value}.")
+    return value
+
+
+def one_of(value: object, path: str, choices: Collection[str]) -> str:
+    """Return `value` as one of the given words."""
+    if not isinstance(value, str) or value not in choices:
+        shown = value if isinstance(value, str) else kind(value)
+        refuse(path, f"must be one of {', '.join(choices)}; got {shown!r}.")
+    return value
+
+
+def kind(value: object) -> str:
+    """Name a value's type the way JSON does."""
+    if value is None:
+        return "null"
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string"}
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "a list"
+    return names.get(type(value), type(value).__name__)

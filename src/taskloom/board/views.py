@@ -1,0 +1,193 @@
+"""What a caller is shown: snapshots that stay as they are while the board moves on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from taskloom.board.status import STEP_OVER, StepStatus, TaskStatus
+from taskloom.board.step import Step
+from taskloom.board.task import Task
+from taskloom.ids import AgentId, EventId, PoolId, RunId, Seq, StepId, TaskId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    """One step."""
+
+    step_id: StepId
+    title: str
+    summary: str
+    status: StepStatus
+    depends_on_step_ids: tuple[StepId, ...]
+    required: bool
+    worker_pool_id: PoolId
+    claimed_by_agent_id: AgentId | None
+    claimed_by_run_id: RunId | None
+    lease_expires_at: datetime | None
+    result_summary: str | None
+    reason: str | None
+    artifact_ids: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+    updated_after_dispatch: bool = False
+    dispatched_title: str | None = None
+    """The title its last claimer saw, when it has changed since."""
+    dispatched_summary: str | None = None
+    """The summary its last claimer saw, when it has changed since."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskView:
+    """One Task with its steps."""
+
+    task_id: TaskId
+    wal_path: str
+    title: str
+    summary: str
+    status: TaskStatus
+    root_step_ids: tuple[StepId, ...]
+    created_by_agent_id: AgentId
+    created_by_run_id: RunId
+    created_at: datetime
+    updated_at: datetime
+    result_summary: str | None
+    reason: str | None
+    seq: Seq
+    stalled: bool
+    completeable: bool
+    counts: dict[str, int]
+    steps: tuple[StepView, ...]
+
+    def step(self, step_id: StepId) -> StepView:
+        """Return one of the steps.
+
+        Raises:
+            KeyError: It is not among them.
+        """
+        for step in self.steps:
+            if step.step_id == step_id:
+                return step
+        raise KeyError(step_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskLine:
+    """One Task in a list: no steps, only how many are where."""
+
+    task_id: TaskId
+    wal_path: str
+    status: str
+    """A Task's status, or `unavailable`."""
+    title: str = ""
+    updated_at: datetime | None = None
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    stalled: bool = False
+    completeable: bool = False
+    result_summary: str | None = None
+    reason: str | None = None
+    error: dict[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPage:
+    """One page of a list of Tasks."""
+
+    tasks: tuple[TaskLine, ...]
+    total: int
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepPage:
+    """One page of a query."""
+
+    steps: tuple[StepView, ...]
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """The answer to a command that was carried out, after it became durable."""
+
+    task_id: TaskId
+    seq: Seq
+    """The log's last line after this command."""
+    event_ids: tuple[EventId, ...]
+    status: TaskStatus
+    counts: dict[str, int]
+    step: StepView | None = None
+    """The step the command named, as it is now."""
+    fence: Seq | None = None
+    """After a claim: what the run's later writes must carry."""
+
+
+def view_step(step: Step) -> StepView:
+    """Show one step."""
+    seen = step.dispatched if step.updated_after_dispatch else None
+    return StepView(
+        step_id=step.step_id,
+        title=step.title,
+        summary=step.summary,
+        status=step.status,
+        depends_on_step_ids=step.depends_on_step_ids,
+        required=step.required,
+        worker_pool_id=step.worker_pool_id,
+        claimed_by_agent_id=step.claimed_by_agent_id,
+        claimed_by_run_id=step.claimed_by_run_id,
+        lease_expires_at=step.lease_expires_at,
+        result_summary=step.result_summary,
+        reason=step.reason,
+        artifact_ids=step.artifact_ids,
+        created_at=step.created_at,
+        updated_at=step.updated_at,
+        updated_after_dispatch=step.updated_after_dispatch,
+        dispatched_title=seen[0] if seen else None,
+        dispatched_summary=seen[1] if seen else None,
+    )
+
+
+def view_task(task: Task, wal_path: str, *, include_terminal_steps: bool = True) -> TaskView:
+    """Show a whole Task."""
+    steps: Iterable[Step] = task.steps.values()
+    if not include_terminal_steps:
+        steps = (step for step in steps if step.status not in STEP_OVER)
+    return TaskView(
+        task_id=task.task_id,
+        wal_path=wal_path,
+        title=task.title,
+        summary=task.summary,
+        status=task.status,
+        root_step_ids=tuple(task.root_step_ids),
+        created_by_agent_id=task.created_by_agent_id,
+        created_by_run_id=task.created_by_run_id,
+        created_at=task.created_at,
+        updated_at=task.updated_at,
+        result_summary=task.result_summary,
+        reason=task.reason,
+        seq=task.seq,
+        stalled=task.is_stalled,
+        completeable=task.is_completeable,
+        counts=count_steps(task),
+        steps=tuple(view_step(step) for step in steps),
+    )
+
+
+def view_line(task: Task, wal_path: str) -> TaskLine:
+    """Show a Task in a list."""
+    return TaskLine(
+        task_id=task.task_id,
+        wal_path=wal_path,
+        status=task.status.value,
+        title=task.title,
+        updated_at=task.updated_at,
+        counts=count_steps(task),
+        stalled=task.is_stalled,
+        completeable=task.is_completeable,
+        result_summary=task.result_summary,
+        reason=task.reason,
+    )
+
+
+def count_steps(task: Task) -> dict[str, int]:
+    """Count the steps by status, leaving out statuses no step has."""
+    return {status.value: count for status, count in task.counts.items() if count}

@@ -1,0 +1,110 @@
+"""Every error of the product, in one tree.
+
+    TaskloomError            has a code, a message that says what to do next, and details
+    ├── Refused              the answer is no; nothing changed; ask differently
+    ├── StorageFailed        the disk or server failed; nothing was promised; try again later
+    ├── Unavailable          this one Task's log cannot be read; the others can
+    └── Fenced               somebody else wrote in between; read on and decide again
+
+`Damage` is not among them: it is what a reader of a log raises about bytes, and whoever
+opens a Task turns it into `Unavailable`.
+
+Errors carry data and do nothing. Codes are stable: they travel over wires to models.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    """What went wrong, as a word that never changes its meaning."""
+
+    VALIDATION_ERROR = "validation_error"
+    PERMISSION_DENIED = "permission_denied"
+    TOOL_NOT_AVAILABLE = "tool_not_available"
+    PATH_CONFLICT = "path_conflict"
+    TASK_NOT_FOUND = "task_not_found"
+    STEP_NOT_FOUND = "step_not_found"
+    TASK_TERMINAL = "task_terminal"
+    STEP_TERMINAL = "step_terminal"
+    INVALID_TRANSITION = "invalid_transition"
+    DEPENDENCY_CYCLE = "dependency_cycle"
+    STEP_HAS_DEPENDENTS = "step_has_dependents"
+    STEP_NOT_READY = "step_not_ready"
+    STEP_ALREADY_CLAIMED = "step_already_claimed"
+    STEP_ALREADY_CLAIMED_BY_RUN = "step_already_claimed_by_run"
+    LEASE_LOST = "lease_lost"
+    TASK_NOT_DISPATCHABLE = "task_not_dispatchable"
+    TASK_NOT_COMPLETEABLE = "task_not_completeable"
+    STORAGE_ERROR = "storage_error"
+    TASK_WAL_UNAVAILABLE = "task_wal_unavailable"
+    FENCED = "fenced"
+    INTERNAL_ERROR = "internal_error"
+
+
+class TaskloomError(Exception):
+    """The root: a code for programs, a message for readers, details for both."""
+
+    def __init__(
+        self, code: Code, message: str, details: Mapping[str, object] | None = None
+    ) -> None:
+        """Keep the three; do nothing else."""
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details: Mapping[str, object] = details or {}
+
+    def __str__(self) -> str:
+        """Show the code before the message, as logs and tracebacks want it."""
+        return f"{self.code.value}: {self.message}"
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the error as it travels over a wire."""
+        return {"code": self.code.value, "message": self.message, "details": dict(self.details)}
+
+
+class Refused(TaskloomError):
+    """The board says no. Nothing was written and nothing changed."""
+
+
+class StorageFailed(TaskloomError):
+    """The log could not be written or read; `details["outcome"]` says what is known."""
+
+    def __init__(self, message: str, details: Mapping[str, object] | None = None) -> None:
+        """Raise with the code `storage_error`."""
+        super().__init__(Code.STORAGE_ERROR, message, details)
+
+
+class Unavailable(TaskloomError):
+    """One Task's log is damaged. It is left as it is; other Tasks go on working."""
+
+    def __init__(self, path: str, line: int, cause: str) -> None:
+        """Name the file, the line and the cause."""
+        super().__init__(
+            Code.TASK_WAL_UNAVAILABLE,
+            f"The log of this Task cannot be trusted: {path}, line {line}: {cause}. "
+            "The file was left as it is; `taskloom board verify` shows more.",
+            {"wal_path": path, "line": line, "error": cause},
+        )
+
+
+class Fenced(TaskloomError):
+    """The log no longer ends where the writer thought; nothing was appended."""
+
+    def __init__(self, after: int, last: int) -> None:
+        """Say where the writer thought the log ended, and where it does."""
+        super().__init__(
+            Code.FENCED,
+            f"The log ends at {last}, not at {after}: read on and decide again.",
+            {"after": after, "last": last},
+        )
+
+
+class Damage(Exception):  # noqa: N818 - it names a state of bytes, as the spec's text does
+    """Bytes of a log that cannot be true, with the line they stand in."""
+
+    def __init__(self, line: int, cause: str) -> None:
+        """Keep the line (from 1) and the cause."""
+        super().__init__(f"line {line}: {cause}")
+        self.line = line
+        self.cause = cause

@@ -100,7 +100,7 @@ class Fenced(TaskloomError):
         )
 
 
-class Damage(Exception):  # noqa: N818 - it names a state of bytes, as the spec's text does
+class Damage(Exception):
     """Bytes of a log that cannot be true, with the line they stand in."""
 
     def __init__(self, line: int, cause: str) -> None:

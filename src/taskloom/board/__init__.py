@@ -5,6 +5,7 @@ only place that changes state.
 """
 
 from taskloom.board.actor import Actor, Role, Scope
+from taskloom.board.adopting import adopt, force_step, force_task
 from taskloom.board.commands import (
     CancelTask,
     ClaimStep,
@@ -117,11 +118,14 @@ __all__ = [
     "UpdateStep",
     "UpdateStepContent",
     "UpdateTask",
+    "adopt",
     "count_steps",
     "create",
     "decide",
     "decide_create",
     "evolve",
+    "force_step",
+    "force_task",
     "query_steps",
     "summarise",
     "view_line",

@@ -6,9 +6,13 @@ sends ever ends up here.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
+from taskloom.board.reading import refuse, text
 from taskloom.errors import Code, Refused
 from taskloom.ids import AgentId, PoolId, RunId, SessionId, StepId, TaskId
+
+_NAME_BYTES_MAX: Final = 500
 
 
 class Role(StrEnum):
@@ -54,6 +58,13 @@ class Actor:
     role: Role
     scope: Scope | None = None
     """A worker's; a worker without one may touch nothing."""
+
+    def __post_init__(self) -> None:
+        """Refuse names that a log could not hold."""
+        for name in ("agent_id", "run_id", "session_id"):
+            text(getattr(self, name), f"$.actor.{name}", most_bytes=_NAME_BYTES_MAX, empty=False)
+        if not isinstance(self.role, Role):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
+            refuse("$.actor.role", f"must be a Role; got {self.role!r}.")
 
 
 def require_task_tools(actor: Actor) -> None:

@@ -6,8 +6,14 @@ from taskloom.board import operations as op
 from taskloom.board import reading
 from taskloom.board.actor import Actor, require_orchestrator
 from taskloom.board.commands import CreateTask
-from taskloom.board.events import Event, StepReady, StepSnapshot, TaskCreated, TaskRunning
-from taskloom.board.events import TaskSnapshot
+from taskloom.board.events import (
+    Event,
+    StepReady,
+    StepSnapshot,
+    TaskCreated,
+    TaskRunning,
+    TaskSnapshot,
+)
 from taskloom.board.limits import Rules
 from taskloom.board.order import rank_all
 from taskloom.board.status import StepStatus, TaskStatus
@@ -17,7 +23,8 @@ from taskloom.ids import ID_CHARS_MAX, is_safe_id, wal_stem
 
 def decide_create(command: CreateTask, actor: Actor, _now: datetime, rules: Rules) -> list[Event]:
     """Return the events that begin a new log, or refuse. Whether the names are free is the
-    session's to say."""
+    session's to say.
+    """
     require_orchestrator(actor, "create a Task")
     task_id = reading.safe_id(command.task_id, "$.task_id")
     wal_name = check_wal_name(command.wal_name)

@@ -17,7 +17,7 @@ from taskloom.errors import Refused
 from taskloom.ids import Seq, SessionId, StepId
 
 
-class Impossible(Exception):  # noqa: N818 - reads as what it says of the event
+class Impossible(Exception):
     """An event that cannot follow the ones before it."""
 
 

@@ -79,6 +79,8 @@ class Index:
         leases = self._leases
         while leases and leases[0][0] <= now:
             entry = heappop(leases)
+            if kept and kept[-1] == entry:
+                continue  # Renewed within the same moment: the same end was noted twice.
             end, claim_seq, step_id = entry
             step = steps.get(step_id)
             if step is not None and _holds(step, end, claim_seq):

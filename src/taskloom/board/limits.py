@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
-
 from typing import Final
 
 from taskloom.ids import PoolId

@@ -218,7 +218,7 @@ def _update_task(value: object, path: str, rules: Rules) -> Operation:
     status = given.get("status")
     if status is not None:
         status = TaskStatus(reading.one_of(status, f"{path}.status", ("blocked", "pending")))
-    if not given.keys() & {"title", "summary", "status"}:
+    if status is None and not given.keys() & {"title", "summary"}:
         reading.refuse(path, "changes nothing: give title, summary or status.")
     return UpdateTask(
         title=_title(given["title"], path, rules) if "title" in given else None,

@@ -1,6 +1,6 @@
 """Questions about one Task's steps: which ones, a page at a time, in order of creation."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -39,6 +39,7 @@ def query_steps(task: Task, query: QuerySteps, actor: Actor) -> StepPage:
     scope = actor.scope if actor.role is Role.WORKER else None
     limit = _limit(query, worker=scope is not None)
     offset = reading.number(query.offset, "$.offset", least=0, most=1 << 40)
+    reading.flag(query.include_terminal_steps, "$.include_terminal_steps")
     statuses = _statuses(query)
     if query.claimed_by_agent_id is not None:
         statuses = statuses & HELD  # Nobody else is claimed by anyone.
@@ -59,7 +60,8 @@ def _limit(query: QuerySteps, *, worker: bool) -> int:
 def _statuses(query: QuerySteps) -> frozenset[StepStatus]:
     if query.statuses is None:
         return frozenset(StepStatus) if query.include_terminal_steps else _OPEN
-    given = reading.items(list(query.statuses), "$.statuses", most=len(StepStatus) * 10, least=1)
+    asked = list(query.statuses) if isinstance(query.statuses, Set) else query.statuses
+    given = reading.items(asked, "$.statuses", most=len(StepStatus) * 10, least=1)
     known = [status.value for status in StepStatus]
     return frozenset(
         StepStatus(reading.one_of(status, f"$.statuses[{at}]", known))

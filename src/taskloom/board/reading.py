@@ -5,10 +5,13 @@ do (`$.steps[0].title`), because the reader of the error is often a model that m
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NoReturn, cast
+from typing import Final, NoReturn, cast
 
 from taskloom.errors import Code, Refused
 from taskloom.ids import ID_CHARS_MAX, is_safe_id
+
+_SHOWN_MAX: Final = 100
+"""How much of a wrong value an error repeats; a model's slip may be long."""
 
 
 def refuse(path: str, why: str, **details: object) -> NoReturn:
@@ -26,7 +29,8 @@ def fields(
     for name in found:
         if name not in required and name not in optional:
             known = ", ".join([*required, *optional])
-            refuse(path, f"has an unknown field {name!r}. Known fields: {known}.", field=name)
+            shown = str(name)[:_SHOWN_MAX]
+            refuse(path, f"has an unknown field {shown!r}. Known fields: {known}.", field=shown)
     for name in required:
         if name not in found:
             refuse(f"{path}.{name}", "is required.")
@@ -114,7 +118,7 @@ def number(value: object, path: str, *, least: int, most: int) -> int:
 def one_of(value: object, path: str, choices: Collection[str]) -> str:
     """Return `value` as one of the given words."""
     if not isinstance(value, str) or value not in choices:
-        shown = value if isinstance(value, str) else kind(value)
+        shown = value[:_SHOWN_MAX] if isinstance(value, str) else kind(value)
         refuse(path, f"must be one of {', '.join(choices)}; got {shown!r}.")
     return value
 
@@ -123,7 +127,12 @@ def kind(value: object) -> str:
     """Name a value's type the way JSON does."""
     if value is None:
         return "null"
-    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string"}
+    names: dict[type, str] = {
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+    }
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -8,7 +8,7 @@ from taskloom.board import events as ev
 from taskloom.board import reading
 from taskloom.board.actor import Actor, Role
 from taskloom.board.claiming import find_step
-from taskloom.board.commands import EndRun, RenewLease, UpdateStep
+from taskloom.board.commands import EndRun, RenewLease, RunOutcome, UpdateStep
 from taskloom.board.limits import Rules
 from taskloom.board.promoting import after_completion, after_return
 from taskloom.board.status import HELD, STEP_NEXT, WAITING, StepStatus
@@ -18,6 +18,8 @@ from taskloom.errors import Code, Refused
 from taskloom.ids import Seq
 
 _FINAL: Final = frozenset({StepStatus.COMPLETED, StepStatus.CANCELLED})
+_WITH_ARTIFACTS: Final = frozenset({StepStatus.BLOCKED, StepStatus.COMPLETED, StepStatus.FAILED})
+"""Their events carry artifact_ids; those of the others do not."""
 
 
 def decide_step(
@@ -29,7 +31,9 @@ def decide_step(
     worker = actor.role is Role.WORKER
     if worker:
         require_holder(step, task, actor, command.fence, now)
-    if step.status in _FINAL:
+    if step.status is StepStatus.CANCELLED or (
+        step.status is StepStatus.COMPLETED and command.status is not StepStatus.CANCELLED
+    ):
         raise _over(step)
     lease = now + rules.lease if worker else None
     if command.status is None or command.status is step.status:
@@ -49,14 +53,15 @@ def decide_renewal(
 
 def decide_end_of_run(task: Task, command: EndRun, actor: Actor) -> list[ev.Event]:
     """Return the failure of the step that the run still holds; nothing if it holds none."""
+    outcome = reading.one_of(command.outcome, "$.outcome", [each.value for each in RunOutcome])
     step_id = task.claims.get(actor.run_id)
     step = None if step_id is None else task.steps.get(step_id)
     if step is None or step.status not in HELD or step.claimed_by_run_id != actor.run_id:
         return []
     failed = ev.StepFailed(
         step.status,
-        reason=command.outcome.value,
-        result_summary=step.result_summary or command.outcome.value,
+        reason=str(outcome),
+        result_summary=step.result_summary or str(outcome),
     )
     return [ev.Event(failed, step.step_id)]
 
@@ -143,12 +148,21 @@ def _change(
             + _advice(step, to, worker=worker),
             {"step_id": step.step_id, "status": step.status.value, "wanted": to.value},
         )
-    own = [ev.Event(event, step.step_id)]
+    own = [*_beside(step, command, to), ev.Event(event, step.step_id)]
     if to is StepStatus.COMPLETED:
         return own + after_completion(task, step)
     if to is StepStatus.PENDING:
         return own + after_return(task, [step])
     return own
+
+
+def _beside(step: Step, command: UpdateStep, to: StepStatus) -> list[ev.Event]:
+    """Return the note of what the event of the change itself has no field for."""
+    summary = command.result_summary if to in (StepStatus.PENDING, StepStatus.RUNNING) else None
+    artifacts = None if to in _WITH_ARTIFACTS else _listed(command)
+    if summary is None and artifacts is None:
+        return []
+    return [ev.Event(ev.StepUpdated(step.status, step.status, summary, artifacts), step.step_id)]
 
 
 def _not_asked_for(step: Step, to: StepStatus, *, worker: bool) -> bool:
@@ -167,6 +181,8 @@ def _advice(step: Step, to: StepStatus, *, worker: bool) -> str:
         return "Set running, blocked, completed, failed or cancelled."
     if to is StepStatus.CANCELLED and step.status in HELD:
         return "A worker holds it: cancel that worker's run."
+    if step.status is StepStatus.COMPLETED:
+        return "It is done; change the steps that follow instead."
     if step.status in (StepStatus.BLOCKED, StepStatus.FAILED):
         return "Set it back to pending (a reopen) first."
     if step.status is StepStatus.PENDING:

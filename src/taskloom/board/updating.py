@@ -21,10 +21,15 @@ from taskloom.ids import StepId
 def decide_update(task: Task, command: UpdateBoard, rules: Rules) -> list[ev.Event]:
     """Return the events of the whole update, or refuse it naming the operation."""
     given = reading.items(command.operations, "$.operations", least=1, most=rules.operations_max)
+    # All of them are read before the first is applied: a wrong field is told before a wrong plan.
+    operations = [
+        op.parse(
+            op.dump(item) if isinstance(item, _TYPED) else item, f"$.operations[{place}]", rules
+        )
+        for place, item in enumerate(given)
+    ]
     update = _Update(task, rules)
-    for place, item in enumerate(given):
-        raw = op.dump(item) if isinstance(item, _TYPED) else item
-        operation = op.parse(raw, f"$.operations[{place}]", rules)
+    for place, operation in enumerate(operations):
         update.apply(place, operation)
     return update.conclude()
 
@@ -248,7 +253,9 @@ class _Update:
                     )
         cycle = insert_edges(overlay, overlay.new_edges())
         if cycle is not None:
-            raise cycle_refused(cycle)
+            closed_by = max(overlay.draft(step_id).edges_by for step_id in cycle)
+            refused = cycle_refused(cycle)
+            _refuse(closed_by, refused.code, refused.message, **refused.details)
 
     def _promotions(self) -> list[ev.Event]:
         events: list[ev.Event] = []

@@ -1,0 +1,157 @@
+"""Events to lines of a log and back.
+
+A line is decoded straight into the payload class of its event type, in one pass: that is what
+makes replay quick. Names on the wire are the ones written in `EventType`, never a class name.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Protocol, cast
+
+import msgspec
+
+from taskloom.board import PAYLOADS, Event, Payload
+from taskloom.codec.frame import Chain
+from taskloom.codec.tail import DECODE_ERRORS
+from taskloom.errors import Damage
+from taskloom.ids import AgentId, CommandId, RunId, Seq, SessionId, StepId, TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the events of one decision come from: the part that all their lines share."""
+
+    session_id: SessionId
+    task_id: TaskId
+    event_prefix: str
+    agent_id: AgentId
+    run_id: RunId
+    at: datetime
+    command_id: CommandId | None = None
+
+
+class Line(Protocol):
+    """A decoded line: what `evolve` and a follower need of it."""
+
+    wal_seq: Seq
+    payload: Payload
+    created_at: datetime
+    step_id: StepId | None
+    actor_agent_id: str
+    actor_run_id: RunId
+    session_id: SessionId
+    task_id: TaskId
+    event_id: str
+    command_id: CommandId | None
+
+
+class _Out(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A line as it is written, its fields in this order."""
+
+    wal_seq: int
+    session_id: str
+    event_id: str
+    event_type: str
+    actor_agent_id: str
+    actor_run_id: str
+    task_id: str
+    step_id: str | None = None
+    payload: object
+    created_at: datetime
+    command_id: str | None = None
+    tx: tuple[int, int, int]
+
+
+class Step(Protocol):
+    """A decoded line with no more than `evolve` needs."""
+
+    wal_seq: Seq
+    payload: Payload
+    created_at: datetime
+    step_id: StepId | None
+    actor_run_id: RunId
+    command_id: CommandId | None
+
+
+_NEEDED: Final[list[tuple[str, object] | tuple[str, object, object]]] = [
+    ("wal_seq", int),
+    ("created_at", datetime),
+    ("step_id", str | None, None),
+    ("actor_run_id", str, ""),
+    ("command_id", str | None, None),
+]
+_ENVELOPE: Final[list[tuple[str, object] | tuple[str, object, object]]] = [
+    ("session_id", str, ""),
+    ("event_id", str, ""),
+    ("actor_agent_id", str, ""),
+    ("task_id", str, ""),
+]
+
+
+def _decoder(
+    fields: list[tuple[str, object] | tuple[str, object, object]],
+) -> Callable[[bytes], object]:
+    kinds = [
+        msgspec.defstruct(
+            f"{payload.__name__}Line",
+            [("payload", payload), *fields],
+            tag_field="event_type",
+            tag=payload.type.value,
+        )
+        for payload in PAYLOADS
+    ]
+    union = kinds[0]
+    for kind in kinds[1:]:
+        union = cast("type", union | kind)
+    return msgspec.json.Decoder(union).decode
+
+
+decode_step: Final = cast("Callable[[bytes], Step]", _decoder(_NEEDED))
+"""Read one line with no more than `evolve` needs; raises one of `DECODE_ERRORS`."""
+_decode_line: Final = cast("Callable[[bytes], Line]", _decoder([*_NEEDED, *_ENVELOPE]))
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def encode(
+    events: Sequence[Event], origin: Origin, chain: Chain, *, after: Seq, base: Seq
+) -> list[bytes]:
+    """Write the lines of one decision, to follow line `after`; see `frame` for `base`."""
+    size = len(events)
+    lines: list[bytes] = []
+    for place, event in enumerate(events, 1):
+        body = _encode(
+            _Out(
+                wal_seq=after + place,
+                session_id=origin.session_id,
+                event_id=f"{origin.event_prefix}-{after + place}",
+                event_type=event.payload.type.value,
+                actor_agent_id=origin.agent_id,
+                actor_run_id=origin.run_id,
+                task_id=origin.task_id,
+                step_id=event.step_id,
+                payload=event.payload,
+                created_at=origin.at,
+                command_id=origin.command_id,
+                tx=(place, size, base),
+            )
+        )
+        lines.append(chain.seal(body))
+    return lines
+
+
+def decode(data: bytes, *, after: Seq) -> list[Line]:
+    """Read whole lines that follow line `after`, with everything they say.
+
+    Raises:
+        Damage: One of them does not parse, or is of an unknown type.
+    """
+    raw = data.split(b"\n")
+    raw.pop()
+    lines: list[Line] = []
+    for text in raw:
+        try:
+            lines.append(_decode_line(text))
+        except DECODE_ERRORS as cause:
+            raise Damage(after + len(lines) + 1, str(cause)) from cause
+    return lines

@@ -1,0 +1,79 @@
+"""A log added up: the state that its events come to.
+
+There is no other way to a state than this, so a restored Task cannot differ from a live one.
+"""
+
+from taskloom.board import Done, Impossible, Task, TaskCreated, create, evolve
+from taskloom.codec.lines import decode, decode_step
+from taskloom.codec.tail import DECODE_ERRORS
+from taskloom.errors import Damage
+from taskloom.ids import CommandId, RunId, Seq
+
+
+class Replay:
+    """Adds up a log piece by piece."""
+
+    def __init__(self, task: Task | None = None) -> None:
+        """Begin before the first line, or behind what a Task has seen already."""
+        self.task = task
+
+    @property
+    def seq(self) -> Seq:
+        """The last line that was added."""
+        return 0 if self.task is None else self.task.seq
+
+    def add(self, data: bytes, *, until: Seq | None = None) -> None:
+        """Add whole lines, up to line `until` if given.
+
+        Raises:
+            Damage: A line cannot be read or cannot follow; drop this replay.
+        """
+        if self.task is None:
+            data = self._begin(data)
+        if data:
+            self._apply(data, until)
+
+    def _begin(self, data: bytes) -> bytes:
+        end = data.index(b"\n") + 1
+        first = decode(data[:end], after=0)[0]
+        if not isinstance(first.payload, TaskCreated) or first.wal_seq != 1:
+            raise Damage(1, "a log begins with task_created, numbered 1")
+        try:
+            task = create(first.payload, first.created_at, 1, first.session_id)
+        except Impossible as cause:
+            raise Damage(1, str(cause)) from cause
+        task.event_prefix = first.event_id.removesuffix("-1")
+        if first.command_id is not None:
+            note_done(task, first.command_id, 1, first.actor_run_id)
+        self.task = task
+        return data[end:]
+
+    def _apply(self, data: bytes, until: Seq | None) -> None:
+        # The loop that start-up time is made of. Lines are decoded one by one, so that what a
+        # line became is gone again before the next one is looked at.
+        task = self.task
+        assert task is not None
+        seq = task.seq
+        raw = data.split(b"\n")
+        raw.pop()
+        if until is not None:
+            del raw[max(0, until - seq) :]
+        try:
+            for text in raw:
+                line = decode_step(text)
+                seq += 1
+                if line.wal_seq != seq:
+                    raise Damage(seq, f"the line is numbered {line.wal_seq}")
+                evolve(task, line.payload, line.step_id, line.created_at, seq)
+                if line.command_id is not None:
+                    note_done(task, line.command_id, seq, line.actor_run_id)
+        except Impossible as cause:
+            raise Damage(seq, str(cause)) from cause
+        except DECODE_ERRORS as cause:
+            raise Damage(seq + 1, str(cause)) from cause
+
+
+def note_done(task: Task, command_id: CommandId, seq: Seq, run_id: RunId) -> None:
+    """Remember that line `seq` was written for this command."""
+    before = task.done.get(command_id)
+    task.done[command_id] = Done(before.first_seq if before else seq, seq, run_id)

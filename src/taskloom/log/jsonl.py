@@ -1,0 +1,148 @@
+"""A session's logs as JSONL files in one directory: one file a Task, and nothing else in it.
+
+The directory itself is what creators lock, so no lock file is needed. Torn tails go to a
+directory beside the sessions'.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from taskloom.ids import WAL_SUFFIX
+from taskloom.log.disk import CREATE, READ_ONLY, Disk, OsDisk
+from taskloom.log.jsonl_wal import JsonlWal, failed, write_all
+from taskloom.log.memory import path_conflict
+from taskloom.log.protocol import Position, WalInfo
+
+_TAIL_BYTES: Final = 1 << 13
+
+
+class Durability(StrEnum):
+    """What an acknowledged change survives."""
+
+    FSYNC = "fsync"
+    """A killed process and a power cut."""
+    OS = "os"
+    """A killed process; what the power cut leaves is the system's affair."""
+
+
+class JsonlLog:
+    """The logs of one session, in a directory."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        torn_dir: Path | None = None,
+        durability: Durability = Durability.FSYNC,
+        disk: Disk | None = None,
+    ) -> None:
+        """Name the directory; it is made when the first log is."""
+        self._directory = directory
+        self._torn_dir = torn_dir or directory.parent.parent / "torn" / directory.name
+        self._durable = durability is Durability.FSYNC
+        self._disk: Disk = disk or OsDisk()
+
+    def entries(self) -> list[WalInfo]:
+        """List the logs; other files are none of our business."""
+        try:
+            found = list(self._disk.entries(self._directory))
+        except OSError as cause:
+            raise failed("listed", self._directory, cause) from cause
+        return [
+            WalInfo(name.removesuffix(WAL_SUFFIX), size, mtime)
+            for name, size, mtime in found
+            if name.endswith(WAL_SUFFIX)
+        ]
+
+    @contextmanager
+    def exclusive(self) -> Generator[None]:
+        """Lock the directory."""
+        try:
+            self._disk.make_directory(self._directory)
+            fd = self._disk.open(self._directory, READ_ONLY)
+        except OSError as cause:
+            raise failed("made", self._directory, cause) from cause
+        try:
+            self._disk.lock(fd, wait=True)
+            yield
+        finally:
+            self._disk.close(fd)
+
+    def create(self, name: str, lines: bytes, *, then: Position) -> JsonlWal:
+        """Make a new file. Call it within `exclusive`."""
+        path = self._path(name)
+        try:
+            fd = self._disk.open(path, CREATE)
+        except FileExistsError as there:
+            if not self._clear_unfinished(path):
+                raise path_conflict(name, str(path)) from there
+            fd = self._disk.open(path, CREATE)
+        except OSError as cause:
+            raise failed("created", path, cause) from cause
+        try:
+            self._fill(fd, lines)
+        except OSError as cause:
+            with suppress(OSError):
+                self._disk.remove(path)
+                self._disk.sync_directory(self._directory)
+            raise failed("created", path, cause) from cause
+        finally:
+            self._disk.close(fd)
+        wal = self.open(name)
+        wal.assume(len(lines), then)
+        return wal
+
+    def _fill(self, fd: int, lines: bytes) -> None:
+        self._disk.lock(fd, wait=True)
+        write_all(self._disk, fd, lines)
+        if self._durable:
+            self._disk.sync(fd)
+            self._disk.sync_directory(self._directory)
+
+    def _clear_unfinished(self, path: Path) -> bool:
+        """Set aside a file whose creation a crash cut short; tell whether it was one."""
+        wal = JsonlWal(self._disk, path, self._torn_dir, durable=self._durable)
+        try:
+            wal.acquire(wait=True)
+            return wal.remove_if_unfinished()
+        finally:
+            wal.close()
+
+    def open(self, name: str) -> JsonlWal:
+        """Open a file that is there."""
+        return JsonlWal(self._disk, self._path(name), self._torn_dir, durable=self._durable)
+
+    def last_lines(self, name: str) -> list[bytes]:
+        """Read the end of the file, as much of it as two lines need."""
+        path = self._path(name)
+        try:
+            fd = self._disk.open(path, READ_ONLY)
+            try:
+                return self._last_lines(fd)
+            finally:
+                self._disk.close(fd)
+        except OSError as cause:
+            raise failed("read", path, cause) from cause
+
+    def _last_lines(self, fd: int) -> list[bytes]:
+        size = self._disk.size(fd)
+        want = _TAIL_BYTES
+        while True:
+            start = max(0, size - want)
+            data = self._disk.read(fd, size - start, start)
+            lines = _full_lines(data)
+            if start == 0 or len(lines) > 2:  # The first of them may be a part of one.
+                return lines[-2:]
+            want *= 4
+
+    def _path(self, name: str) -> Path:
+        return self._directory / (name + WAL_SUFFIX)
+
+
+def _full_lines(data: bytes) -> list[bytes]:
+    parts = data.split(b"\n")
+    parts.pop()
+    return [part + b"\n" for part in parts]

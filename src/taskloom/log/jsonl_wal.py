@@ -1,0 +1,209 @@
+"""One write-ahead log in one JSONL file.
+
+Rule 1: nothing is appended but within a turn (the file's lock), behind everything that is there.
+Rule 2: a turn ends only after its writes are durable, so whoever reads within a turn, or under
+        a shared lock, reads nothing that could still be taken back.
+Rule 3: any error while writing ends the handle. What was written is cut off again while the
+        lock is still held; if even that fails, the error says that nobody knows.
+Rule 4: a failed sync is never tried again as if it could still succeed: the system may have
+        dropped the very pages it was asked to keep. The file is opened and read anew instead.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from taskloom.errors import Damage, Fenced, StorageFailed
+from taskloom.log.aside import set_aside
+from taskloom.log.disk import READ_ONLY, READ_WRITE, Disk
+from taskloom.log.protocol import Position, TornTail
+from taskloom.log.reader import Reader
+
+
+class JsonlWal:
+    """One handle on one file."""
+
+    def __init__(self, disk: Disk, path: Path, torn_dir: Path, *, durable: bool) -> None:
+        """Open the file, for reading only where writing is not allowed.
+
+        Raises:
+            StorageFailed: It cannot be opened at all.
+        """
+        self._disk = disk
+        self._path = path
+        self._torn_dir = torn_dir
+        self._durable = durable
+        self._torn: TornTail | None = None
+        self._locked = False
+        self._held = False
+        """Locked for us alone: our turn."""
+        self._fd = -1
+        self._open()
+
+    def _open(self) -> None:
+        self._writable = True
+        try:
+            self._fd = self._disk.open(self._path, READ_WRITE)
+        except PermissionError:
+            self._writable = False
+            self._fd = _attempt(lambda: self._disk.open(self._path, READ_ONLY), self._path)
+        except OSError as cause:
+            raise failed("opened", self._path, cause) from cause
+        self._reader = Reader(self._disk, self._fd)
+
+    @property
+    def path(self) -> str:
+        """The file's path."""
+        return str(self._path)
+
+    @property
+    def position(self) -> Position:
+        """The end as far as it was read or written."""
+        return self._reader.position
+
+    @property
+    def torn(self) -> TornTail | None:
+        """The last torn write that this handle came upon."""
+        return self._torn
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the reference implementation wrote the file."""
+        return self._reader.is_foreign
+
+    def acquire(self, *, wait: bool, shared: bool = False) -> bool:
+        """Lock the file."""
+        if self._fd < 0:
+            self.reopen()
+        lock = self._disk.lock_shared if shared else self._disk.lock
+        self._locked = _attempt(lambda: lock(self._fd, wait=wait), self._path)
+        self._held = self._locked and not shared
+        return self._locked
+
+    def release(self) -> None:
+        """Unlock the file."""
+        if self._locked:
+            self._locked = self._held = False
+            with suppress(OSError):  # A closed file has no lock to give back.
+                self._disk.unlock(self._fd)
+
+    def news(self) -> Iterator[bytes]:
+        """Yield what was appended since; set a torn tail aside if this is our turn."""
+        size = _attempt(lambda: self._disk.size(self._fd), self._path)
+        reader = self._reader
+        if size == reader.offset:
+            return
+        if size < reader.offset:
+            raise Damage(reader.position.seq, f"the file was cut to {size} bytes")
+        try:
+            yield from reader.pieces(size)
+        except OSError as cause:
+            raise failed("read", self._path, cause) from cause
+        if reader.torn_bytes:
+            self._handle_torn(reader.torn_bytes)
+
+    def _handle_torn(self, size_bytes: int) -> None:
+        kept = None
+        if self._held and self._writable and not self.is_foreign:
+            at = self._reader.offset
+            try:
+                kept = set_aside(
+                    self._disk, self._fd, self._path, self._torn_dir, at, durable=self._durable
+                )
+            except OSError as cause:
+                raise failed("mended", self._path, cause) from cause
+        self._torn = TornTail(str(self._path), self.position.seq, size_bytes, kept)
+
+    def append(self, lines: bytes, *, after: Position, then: Position) -> None:
+        """Write, and wait until it is safe."""
+        assert self._held, "appending is for whoever has the turn"
+        if self.is_foreign:
+            raise StorageFailed(
+                f"{self._path} was written by another program and is only read here. Create a new "
+                "Task for further work.",
+                {"wal_path": str(self._path), "outcome": "not_written"},
+            )
+        start = self._reader.offset
+        size = _attempt(lambda: self._disk.size(self._fd), self._path)
+        if size != start or after != self.position:
+            raise Fenced(after.seq, self.position.seq)
+        try:
+            write_all(self._disk, self._fd, lines)
+            if self._durable:
+                self._disk.sync_data(self._fd)
+        except OSError as cause:
+            raise self._give_up(start, cause) from cause
+        self._reader.skip(len(lines), then)
+
+    def _give_up(self, start: int, cause: OSError) -> StorageFailed:
+        outcome = "not_written"
+        try:
+            self._disk.truncate(self._fd, start)
+            if self._durable:
+                self._disk.sync(self._fd)
+        except OSError:
+            outcome = "unknown"
+        self.close()
+        return failed("written", self._path, cause, outcome)
+
+    def assume(self, size_bytes: int, position: Position) -> None:
+        """Note that the file was just created with this content."""
+        self._reader.skip(size_bytes, position)
+
+    def remove_if_unfinished(self) -> bool:
+        """Within a turn, delete a file that holds no whole decision; its bytes are set aside."""
+        try:
+            if any(True for _ in self.news()):
+                return False
+        except Damage:
+            return False
+        if self.is_foreign or (self._torn is not None and self._torn.kept_in is None):
+            return False
+        self._disk.remove(self._path)
+        return True
+
+    def reopen(self) -> None:
+        """Open the file anew and forget what was read."""
+        self.close()
+        self._open()
+
+    def close(self) -> None:
+        """Close the file; the lock goes with it."""
+        fd, self._fd, self._locked, self._held = self._fd, -1, False, False
+        if fd >= 0:
+            with suppress(OSError):  # Whatever happens, the descriptor is gone.
+                self._disk.close(fd)
+
+
+def write_all(disk: Disk, fd: int, data: bytes) -> None:
+    """Write every byte; a system may take fewer at a time than it is given."""
+    taken = disk.write(fd, data)
+    if taken == len(data):
+        return
+    rest = memoryview(data)[taken:]
+    while rest:
+        rest = rest[disk.write(fd, rest) :]
+
+
+_T = TypeVar("_T")
+
+
+def _attempt(call: Callable[[], _T], path: Path) -> _T:
+    try:
+        return call()
+    except OSError as cause:
+        raise failed("used", path, cause) from cause
+
+
+def failed(what: str, path: Path, cause: OSError, outcome: str = "not_written") -> StorageFailed:
+    """Return the error that says what could not be done to which file, and what to do now."""
+    advice = (
+        "Nothing was changed; try again when the cause is gone."
+        if outcome == "not_written"
+        else "Whether the change is there is not known; ask again with the same command_id."
+    )
+    return StorageFailed(
+        f"{path} could not be {what}: {cause.strerror or cause}. {advice}",
+        {"wal_path": str(path), "error": str(cause), "errno": cause.errno, "outcome": outcome},
+    )

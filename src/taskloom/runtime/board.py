@@ -1,0 +1,229 @@
+"""A session's board for asynchronous callers: send a command, ask, follow.
+
+    async with open_board("project", session_id="s1") as board:
+        await board.send(CreateTask(...), actor)
+
+Any number of tasks, loops and threads may use one board. A change that is decided at once and
+whose sync is quick never leaves the caller's thread; waiting for another process, reading a
+long log and a slow disk do.
+"""
+
+import re
+from asyncio import AbstractEventLoop, get_running_loop
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from taskloom.board import (
+    DEFAULT_RULES,
+    Actor,
+    Command,
+    CreateTask,
+    QuerySteps,
+    Receipt,
+    Role,
+    Rules,
+    Scope,
+    StepPage,
+    Summary,
+    Task,
+    TaskPage,
+    TaskView,
+    query_steps,
+    summarise,
+    view_task,
+)
+from taskloom.board.actor import require_sight
+from taskloom.errors import Code, Refused
+from taskloom.ids import AgentId, PoolId, RunId, Seq, SessionId, StepId, TaskId
+from taskloom.log import Durability, JsonlLog, Log
+from taskloom.runtime.clock import Clock
+from taskloom.runtime.desk import Desk, Ticket
+from taskloom.runtime.follow import LOOK_S, Record, follow
+from taskloom.runtime.listing import ListTasks, list_tasks
+from taskloom.runtime.session import Session
+from taskloom.runtime.syncs import Syncs
+
+_T = TypeVar("_T")
+
+_SESSION: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+
+
+class Board:
+    """One session's board."""
+
+    def __init__(self, session: Session) -> None:
+        """Serve a session; use `open_board` to open one from a directory."""
+        self.session = session
+        self._syncs: dict[tuple[AbstractEventLoop, Desk], Syncs] = {}
+
+    # Who asks.
+
+    def orchestrator(self, agent_id: AgentId, *, run_id: RunId) -> Actor:
+        """Return the actor for one run of an Orchestrator."""
+        return Actor(
+            agent_id=agent_id,
+            run_id=run_id,
+            session_id=self.session.session_id,
+            role=Role.ORCHESTRATOR,
+        )
+
+    def worker(
+        self,
+        agent_id: AgentId,
+        *,
+        run_id: RunId,
+        task_id: TaskId,
+        worker_pool_id: PoolId | None = None,
+        allowed_step_ids: frozenset[StepId] | None = None,
+    ) -> Actor:
+        """Return the actor for one run of a worker that was dispatched to a Task."""
+        return Actor(
+            agent_id=agent_id,
+            run_id=run_id,
+            session_id=self.session.session_id,
+            role=Role.WORKER,
+            scope=Scope(
+                task_id=task_id,
+                worker_pool_id=worker_pool_id or self.session.rules.default_worker_pool,
+                allowed_step_ids=allowed_step_ids,
+            ),
+        )
+
+    # What they may ask.
+
+    async def send(self, command: CreateTask | Command, actor: Actor) -> Receipt:
+        """Carry out a command; return when it is durable.
+
+        Raises:
+            Refused: The answer is no, and nothing changed.
+            StorageFailed: It could not be made durable.
+            Unavailable: The Task's log is damaged.
+        """
+        if isinstance(command, CreateTask):
+            return await _in_thread(lambda: self.session.create(command, actor))
+        desk = await self._desk(command.task_id)
+        ticket = desk.offer(command, actor, wait=False)
+        if ticket is None:
+            return await _in_thread(lambda: desk.send(command, actor))
+        return await self._settled(desk, ticket)
+
+    async def get(
+        self, task_id: TaskId, actor: Actor, *, include_terminal_steps: bool = True
+    ) -> TaskView:
+        """Show a Task, active or ended."""
+        desk = await self._desk(task_id)
+
+        def view(task: Task) -> TaskView:
+            require_sight(actor, task.task_id)
+            return view_task(task, desk.wal_path, include_terminal_steps=include_terminal_steps)
+
+        return await self._ask(desk, view, actor)
+
+    async def query(self, query: QuerySteps, actor: Actor) -> StepPage:
+        """Return a page of steps."""
+        desk = await self._desk(query.task_id)
+        return await self._ask(desk, lambda task: query_steps(task, query, actor), actor)
+
+    async def summary(self, task_id: TaskId, actor: Actor, *, budget_bytes: int = 4_800) -> Summary:
+        """Return a Task in a few lines that fit the budget."""
+
+        def write(task: Task) -> Summary:
+            require_sight(actor, task.task_id)
+            return summarise(task, budget_bytes=budget_bytes)
+
+        return await self._ask(await self._desk(task_id), write, actor)
+
+    async def list(self, actor: Actor, query: ListTasks | None = None) -> TaskPage:
+        """Return a page of the session's Tasks, newest first."""
+        return await _in_thread(lambda: list_tasks(self.session, query or ListTasks(), actor))
+
+    async def follow(
+        self, task_id: TaskId, *, after: Seq = 0, look_s: float = LOOK_S
+    ) -> AsyncGenerator[Record]:
+        """Yield every event after line `after`: first what is there, then what comes."""
+        desk = await self._desk(task_id)
+        wal = await _in_thread(lambda: self.session.open_wal(task_id))
+        async for record in follow(desk, wal, after, look_s):
+            yield record
+
+    async def aclose(self) -> None:
+        """Close every log. What was acknowledged is durable already."""
+        await _in_thread(self.session.close)
+
+    async def __aenter__(self) -> Self:
+        """Rebuild the active Tasks."""
+        await _in_thread(self.session.resume)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close every log."""
+        with anyio.CancelScope(shield=True):
+            await self.aclose()
+
+    async def _desk(self, task_id: TaskId) -> Desk:
+        return self.session.known(task_id) or await _in_thread(lambda: self.session.desk(task_id))
+
+    async def _ask(self, desk: Desk, ask: Callable[[Task], _T], actor: Actor) -> _T:
+        ticket = desk.look(ask, actor, wait=False)
+        if ticket is None:
+            return await _in_thread(lambda: desk.ask(ask, actor))
+        return await self._settled(desk, ticket)
+
+    async def _settled(self, desk: Desk, ticket: Ticket[_T]) -> _T:
+        if not desk.is_settled(ticket):
+            loop = get_running_loop()
+            syncs = self._syncs.get((loop, desk))
+            if syncs is None:
+                syncs = self._syncs[loop, desk] = Syncs(loop, desk)
+            await syncs.wait(ticket)
+        return ticket.answer
+
+
+async def _in_thread(call: Callable[[], _T]) -> _T:
+    return await anyio.to_thread.run_sync(call)
+
+
+def open_board(
+    project: str | Path,
+    *,
+    session_id: SessionId,
+    state_dir: str = ".taskloom",
+    durability: Durability = Durability.FSYNC,
+    rules: Rules = DEFAULT_RULES,
+    clock: Clock | None = None,
+    log: Log | None = None,
+) -> Board:
+    """Open the board of one session of a project; use it with `async with`.
+
+    Logs are at `<project>/<state_dir>/tasks/<session_id>/<wal_name>.wal.jsonl`; `log` puts them
+    elsewhere, in memory for example.
+    """
+    if log is None:
+        log = JsonlLog(session_dir(Path(project), session_id, state_dir), durability=durability)
+    return Board(Session(log, session_id, clock=clock, rules=rules))
+
+
+def session_dir(project: Path, session_id: SessionId, state_dir: str = ".taskloom") -> Path:
+    """Return where a session's logs are.
+
+    Raises:
+        Refused: The session's id cannot be a directory's name.
+    """
+    if not _SESSION.fullmatch(session_id):
+        raise Refused(
+            Code.VALIDATION_ERROR,
+            "$.session_id must be 1 to 128 letters, digits, dots, - and _, and not begin with a "
+            f"dot; got {session_id[:128]!r}.",
+            {"path": "$.session_id"},
+        )
+    return project / state_dir / "tasks" / session_id

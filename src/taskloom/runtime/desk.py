@@ -1,0 +1,343 @@
+"""One Task's state and its log: where commands of this process become durable changes.
+
+The order is fixed: decide, stage the lines, evolve, make durable, publish, answer. Commands
+that come while the disk is busy are decided on the state that is about to be true, and share
+the next sync. Nobody sees that state before it is durable: answers and views wait for the sync
+of everything they have seen. If the sync fails, the state is dropped and read again from the
+log, and everybody who waited is told.
+
+Thread-safe. Nothing here knows an event loop; see `board` for that.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Condition, Lock
+from time import perf_counter
+from typing import Final, Generic, TypeVar
+
+from taskloom.board import (
+    DEFAULT_RULES,
+    Actor,
+    ClaimStep,
+    Command,
+    Event,
+    ExpireLeases,
+    Impossible,
+    Receipt,
+    Rules,
+    Task,
+    decide,
+    evolve,
+)
+from taskloom.codec import Chain, Origin, encode, note_done
+from taskloom.errors import Code, Damage, Refused, StorageFailed, TaskloomError, Unavailable
+from taskloom.ids import CommandId, Seq, StepId
+from taskloom.log import Position, Wal
+from taskloom.runtime.clock import Clock
+from taskloom.runtime.receipts import ReceiptMemory, write_receipt
+from taskloom.runtime.restore import restore
+from taskloom.runtime.turn import Turn
+
+_T = TypeVar("_T")
+
+QUICK_S: Final = 0.002
+"""A sync that takes longer than this is not for an event loop's thread."""
+
+
+@dataclass(slots=True)
+class Ticket(Generic[_T]):
+    """An answer that is true once everything up to `seq` is durable."""
+
+    answer: _T
+    seq: Seq
+    epoch: int
+
+
+class Desk:
+    """The single writer of one Task in this process."""
+
+    def __init__(
+        self,
+        wal: Wal,
+        clock: Clock,
+        rules: Rules = DEFAULT_RULES,
+        *,
+        task: Task | None = None,
+        open_again: Callable[[], Wal],
+    ) -> None:
+        """Take over an opened log. Unless its Task is given, the first question reads it."""
+        self._wal = wal
+        self._memory = ReceiptMemory(open_again)
+        self._clock = clock
+        self._rules = rules
+        self._changed = Condition(Lock())
+        self._turn = Turn(wal, self._changed)
+        self._syncing = Lock()
+        self._task = task
+        self._chain = Chain(wal.position.crc)
+        self._staged: list[bytes] = []
+        self._staged_after: Position = wal.position
+        self._durable_seq: Seq = wal.position.seq
+        self._in_flight = False
+        self._epoch = 0
+        self._failures: dict[int, tuple[Seq, TaskloomError]] = {}
+        self._damage: Unavailable | None = None
+        self._listeners: list[Callable[[], None]] = []
+        self.last_sync_s = 0.0
+
+    @property
+    def wal_path(self) -> str:
+        """Where the log is."""
+        return self._wal.path
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the Task has ended, durably, as far as this process knows."""
+        task = self._task
+        return task is not None and task.is_terminal and task.seq <= self._durable_seq
+
+    # Asking.
+
+    def offer(
+        self, command: Command, actor: Actor, *, wait: bool = True
+    ) -> "Ticket[Receipt] | None":
+        """Carry out a command, not yet durably; None if that would have to wait."""
+        return self._in_turn(lambda task: self._carry_out(task, command, actor), wait=wait)
+
+    def look(
+        self, ask: Callable[[Task], _T], actor: Actor, *, wait: bool = True
+    ) -> "Ticket[_T] | None":
+        """Answer a question about the Task, leases reconciled first; None if it would wait."""
+
+        def answer(task: Task) -> _T:
+            self._expire_leases(task, actor)
+            return ask(task)
+
+        return self._in_turn(answer, wait=wait)
+
+    def send(self, command: Command, actor: Actor) -> Receipt:
+        """Carry out a command and wait until it is durable."""
+        ticket = self.offer(command, actor)
+        assert ticket is not None
+        self.settle(ticket)
+        return ticket.answer
+
+    def ask(self, ask: Callable[[Task], _T], actor: Actor) -> _T:
+        """Answer a question with durable truth."""
+        ticket = self.look(ask, actor)
+        assert ticket is not None
+        self.settle(ticket)
+        return ticket.answer
+
+    def glance(self, ask: Callable[[Task], _T]) -> _T:
+        """Answer a question with durable truth, leaving leases as they are."""
+        ticket = self._in_turn(ask, wait=True)
+        assert ticket is not None
+        self.settle(ticket)
+        return ticket.answer
+
+    def recall(self, command_id: CommandId, actor: Actor) -> Receipt | None:
+        """Return the answer to a command that was carried out before."""
+        return self.glance(lambda task: self._memory.recall(task, command_id, actor))
+
+    # Making durable.
+
+    def is_settled(self, ticket: Ticket[_T]) -> bool:
+        """Tell whether a ticket's answer may be given.
+
+        Raises:
+            StorageFailed: It never may.
+        """
+        with self._changed:
+            return self._is_settled(ticket.seq, ticket.epoch)
+
+    def settle(self, ticket: Ticket[_T]) -> None:
+        """Return when the ticket's answer is durable.
+
+        Raises:
+            StorageFailed: It cannot be made so.
+        """
+        if self.is_settled(ticket):
+            return
+        with self._syncing:
+            self._sync(ticket.seq, ticket.epoch)
+
+    def try_settle(self, ticket: Ticket[_T]) -> bool:
+        """Like `settle`, but return False at once if another thread is syncing."""
+        if not self._syncing.acquire(blocking=False):
+            return False
+        try:
+            self._sync(ticket.seq, ticket.epoch)
+        finally:
+            self._syncing.release()
+        return True
+
+    def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Have `wake` called, on any thread, after every durable change; return how to stop."""
+        self._listeners.append(wake)
+        return lambda: self._listeners.remove(wake)
+
+    def close(self) -> None:
+        """Make durable what waits, then close the log."""
+        with self._syncing:
+            with self._changed:
+                task, epoch = self._task, self._epoch
+            if task is not None and self._staged:
+                self._sync(task.seq, epoch)
+            with self._changed:
+                self._wal.close()
+
+    def _is_settled(self, seq: Seq, epoch: int) -> bool:
+        if epoch != self._epoch:
+            durable, failure = self._failures[epoch]
+            if seq <= durable:
+                return True
+            raise failure
+        return seq <= self._durable_seq
+
+    def _sync(self, seq: Seq, epoch: int) -> None:
+        with self._changed:
+            if self._is_settled(seq, epoch):
+                return
+            task = self._task
+            assert task is not None
+            lines, self._staged = b"".join(self._staged), []
+            after, then = self._staged_after, Position(task.seq, self._chain.crc)
+            self._staged_after = then
+            self._in_flight = True
+        started = perf_counter()
+        try:
+            self._wal.append(lines, after=after, then=then)
+        except TaskloomError as failure:
+            with self._changed:
+                self._fail(failure)
+            raise
+        self.last_sync_s = perf_counter() - started
+        with self._changed:
+            self._in_flight = False
+            self._durable_seq = then.seq
+            self._turn.count_sync()
+            self._leave_if_idle()
+        for wake in list(self._listeners):
+            wake()
+
+    def _fail(self, failure: TaskloomError) -> None:
+        """Drop what was not durable; the next question reads the log again."""
+        self._failures[self._epoch] = (self._durable_seq, failure)
+        self._epoch += 1
+        self._failures.pop(self._epoch - 100, None)
+        self._staged.clear()
+        self._memory.forget()
+        self._in_flight = False
+        self._task = None
+        if self._turn.is_ours:
+            self._turn.leave()
+
+    # Within a turn.
+
+    def _in_turn(self, act: Callable[[Task], _T], *, wait: bool) -> "Ticket[_T] | None":
+        if not self._changed.acquire(blocking=wait):
+            return None
+        try:
+            if self._damage is not None:
+                raise self._damage
+            begun = self._turn.enter(wait=wait)
+            if begun is None:
+                return None
+            try:
+                if begun:
+                    self._catch_up()
+                task = self._task
+                assert task is not None
+                answer = act(task)
+                return Ticket(answer, task.seq, self._epoch)
+            finally:
+                self._leave_if_idle()
+        finally:
+            self._changed.release()
+
+    def _leave_if_idle(self) -> None:
+        if self._turn.is_ours and not self._staged and not self._in_flight:
+            self._turn.leave()
+
+    def _catch_up(self) -> None:
+        try:
+            self._task = restore(self._wal, self._task)
+        except Damage as damage:
+            self._task = None
+            self._damage = Unavailable(self._wal.path, damage.line, damage.cause)
+            raise self._damage from damage
+        except StorageFailed:
+            self._task = None
+            raise
+        position = self._wal.position
+        self._chain.crc = position.crc
+        self._staged_after = position
+        self._durable_seq = position.seq
+
+    def _carry_out(self, task: Task, command: Command, actor: Actor) -> Receipt:
+        step_id: StepId = getattr(command, "step_id", "")
+        again = self._memory.recall(task, command.command_id, actor, step_id)
+        if again is not None:
+            return again
+        if isinstance(command, ClaimStep):
+            self._expire_leases(task, actor)
+        now = max(self._clock.now(), task.updated_at)
+        first = task.seq + 1
+        events = decide(task, command, actor, now, self._rules)
+        self._stage(task, events, _origin(task, actor, now, command.command_id))
+        receipt = write_receipt(task, command, first)
+        if command.command_id is not None and events:
+            self._memory.keep(command.command_id, receipt)
+        return receipt
+
+    def _expire_leases(self, task: Task, actor: Actor) -> None:
+        now = max(self._clock.now(), task.updated_at)
+        end = None if task.foreign or task.is_terminal else task.next_lease_end()
+        if end is not None and end <= now:
+            events = decide(task, ExpireLeases(task_id=task.task_id), actor, now, self._rules)
+            self._stage(task, events, _origin(task, actor, now, None))
+
+    def _stage(self, task: Task, events: list[Event], origin: Origin) -> None:
+        if not events:
+            return
+        if task.foreign:
+            raise Refused(
+                Code.PERMISSION_DENIED,
+                f"{self.wal_path} was written by another program: it can be read here, not "
+                "changed. Create a new Task for further work.",
+                {"task_id": task.task_id, "wal_path": self.wal_path},
+            )
+        after = task.seq
+        base = self._staged_after.seq
+        chain = Chain(self._chain.crc)
+        lines = encode(events, origin, chain, after=after, base=base)
+        try:
+            for seq, event in enumerate(events, after + 1):
+                evolve(task, event.payload, event.step_id, origin.at, seq)
+        except Impossible as bug:
+            failure = TaskloomError(
+                Code.INTERNAL_ERROR,
+                f"The board decided what it cannot do ({bug}). Nothing was changed; please report "
+                "this.",
+            )
+            self._fail(failure)
+            raise failure from bug
+        if origin.command_id is not None:
+            for seq in (after + 1, task.seq):
+                note_done(task, origin.command_id, seq, origin.run_id)
+        self._staged.extend(lines)
+        self._chain = chain
+
+
+def _origin(task: Task, actor: Actor, now: datetime, command_id: CommandId | None) -> Origin:
+    return Origin(
+        task.session_id,
+        task.task_id,
+        task.event_prefix,
+        actor.agent_id,
+        actor.run_id,
+        now,
+        command_id,
+    )

@@ -1,0 +1,96 @@
+"""Reading along: every event of a Task from any line on, first what is there, then what comes.
+
+Records are read from the log itself, under its shared lock, so a follower sees what is durable
+and nothing else; one that is slow or comes late misses nothing. A change made by this process
+wakes it at once, one by another process is noticed at the next look.
+"""
+
+from asyncio import AbstractEventLoop, Event, get_running_loop
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from taskloom.board import EventType, Payload
+from taskloom.codec import Line, decode
+from taskloom.errors import Damage, Unavailable
+from taskloom.ids import AgentId, CommandId, EventId, RunId, Seq, StepId, TaskId
+from taskloom.log import Wal
+from taskloom.runtime.desk import Desk
+
+LOOK_S: Final = 0.1
+"""How often a follower looks for what other processes wrote."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One event, with everything its line says."""
+
+    seq: Seq
+    event_id: EventId
+    event_type: EventType
+    task_id: TaskId
+    step_id: StepId | None
+    payload: Payload
+    actor_agent_id: AgentId
+    actor_run_id: RunId
+    created_at: datetime
+    command_id: CommandId | None
+
+
+def record_of(line: Line) -> Record:
+    """Turn a decoded line into a record."""
+    return Record(
+        seq=line.wal_seq,
+        event_id=line.event_id,
+        event_type=line.payload.type,
+        task_id=line.task_id,
+        step_id=line.step_id,
+        payload=line.payload,
+        actor_agent_id=line.actor_agent_id,
+        actor_run_id=line.actor_run_id,
+        created_at=line.created_at,
+        command_id=line.command_id,
+    )
+
+
+async def follow(desk: Desk, wal: Wal, after: Seq, look_s: float) -> AsyncGenerator[Record]:
+    """Yield the records after line `after`, for as long as the caller listens."""
+    changed = Event()
+    stop = desk.listen(_waker(get_running_loop(), changed))
+    try:
+        while True:
+            changed.clear()
+            records = await anyio.to_thread.run_sync(_read, wal)
+            for record in records:
+                if record.seq > after:
+                    yield record
+            if not records:
+                with anyio.move_on_after(look_s):
+                    await changed.wait()
+    finally:
+        stop()
+        wal.close()
+
+
+def _waker(loop: AbstractEventLoop, changed: Event) -> Callable[[], None]:
+    def wake() -> None:
+        loop.call_soon_threadsafe(changed.set)
+
+    return wake
+
+
+def _read(wal: Wal) -> list[Record]:
+    """Read the next piece, or nothing."""
+    wal.acquire(wait=True, shared=True)
+    try:
+        before = wal.position.seq
+        piece = next(wal.news(), b"")
+        return [record_of(line) for line in decode(piece, after=before)]
+    except Damage as damage:
+        raise Unavailable(wal.path, damage.line, damage.cause) from damage
+    finally:
+        wal.release()

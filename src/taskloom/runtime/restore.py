@@ -1,0 +1,49 @@
+"""A Task from its log: all of it, what is new in it, or up to some line of it."""
+
+import gc
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from taskloom.board import Task
+from taskloom.codec import Replay, ReplayForeign
+from taskloom.errors import Damage
+from taskloom.ids import Seq
+from taskloom.log import Wal
+
+
+def restore(wal: Wal, task: Task | None, *, until: Seq | None = None) -> Task:
+    """Return the Task as the log says it is. `task` is changed where it is.
+
+    Raises:
+        Damage: The log is not what it was.
+        StorageFailed: It cannot be read.
+    """
+    if task is None:
+        wal.reopen()
+    pieces = wal.news()
+    first = next(pieces, None)
+    if first is None:
+        if task is None:
+            raise Damage(1, "the file holds no whole decision")
+        return task
+    replay = ReplayForeign(task) if wal.is_foreign else Replay(task)
+    with _collector_off():
+        replay.add(first, until=until)
+        for piece in pieces:
+            if until is not None and replay.seq >= until:
+                break
+            replay.add(piece, until=until)
+    assert replay.task is not None
+    return replay.task
+
+
+@contextmanager
+def _collector_off() -> Generator[None]:
+    """Keep the garbage collector from walking a growing board again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

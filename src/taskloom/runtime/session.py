@@ -1,0 +1,233 @@
+"""The Tasks of one session: which there are, which are alive, and where a new one goes.
+
+A Task that has ended is told by the last line of its log alone, and read only when somebody
+asks for it. What other processes create is found by looking at the directory again.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from secrets import token_hex
+from threading import RLock
+from typing import Final
+
+from taskloom.board import (
+    DEFAULT_RULES,
+    Actor,
+    CreateTask,
+    Receipt,
+    Role,
+    Rules,
+    Task,
+    TaskCreated,
+    TaskLine,
+    create,
+    decide_create,
+    evolve,
+    view_line,
+)
+from taskloom.board.reading import kind, refuse
+from taskloom.codec import Chain, Origin, encode, note_done
+from taskloom.errors import Code, Refused, TaskloomError
+from taskloom.ids import SessionId, TaskId
+from taskloom.log import Log, Position, Wal
+from taskloom.runtime.catalogue import Catalogue, Found
+from taskloom.runtime.clock import Clock, SystemClock
+from taskloom.runtime.desk import Desk
+from taskloom.runtime.receipts import write_receipt
+
+_OVER_KEPT_MAX: Final = 8
+"""Ended Tasks kept open for whoever asks twice."""
+
+
+class Session:
+    """One session's Tasks. Thread-safe; may block."""
+
+    def __init__(
+        self,
+        log: Log,
+        session_id: SessionId,
+        *,
+        clock: Clock | None = None,
+        rules: Rules = DEFAULT_RULES,
+    ) -> None:
+        """Name the session; `resume` looks at what is there."""
+        self.session_id = session_id
+        self.rules = rules
+        self._clock: Clock = clock or SystemClock()
+        self._log = log
+        self._catalogue = Catalogue(log)
+        self._active: dict[TaskId, tuple[str, Desk]] = {}
+        self._over: OrderedDict[str, Desk] = OrderedDict()
+        self._lock = RLock()
+
+    def resume(self) -> None:
+        """Rebuild every active Task and take back the leases that ran out meanwhile."""
+        with self._lock:
+            core = Actor(
+                agent_id="core", run_id="core", session_id=self.session_id, role=Role.ORCHESTRATOR
+            )
+            for found in self._catalogue.scan():
+                if found.ended is None and found.error is None:
+                    try:
+                        self._open(found).ask(lambda _: None, core)
+                    except TaskloomError:
+                        continue  # It answers for itself when somebody asks for it.
+
+    def known(self, task_id: TaskId) -> Desk | None:
+        """Return the desk of an active Task if it is open already. Does not block."""
+        there = self._active.get(task_id) if isinstance(task_id, Hashable) else None
+        return there[1] if there is not None and not there[1].is_over else None
+
+    def desk(self, task_id: TaskId) -> Desk:
+        """Return the desk of a Task, opening what another process made since.
+
+        Raises:
+            Refused: There is no such Task.
+            StorageFailed: Its log cannot be opened.
+        """
+        if not isinstance(task_id, str):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
+            refuse("$.task_id", f"must be a string, not {kind(task_id)}.")
+        with self._lock:
+            desk = self.known(task_id)
+            if desk is not None:
+                return desk
+            found = self._catalogue.find(task_id)
+            if found is None:
+                raise Refused(
+                    Code.TASK_NOT_FOUND,
+                    f"This session has no Task {str(task_id)[:100]!r}. List the Tasks to see "
+                    "which there are.",
+                    {"task_id": str(task_id)[:200]},
+                )
+            return self._open(found)
+
+    def create(self, command: CreateTask, actor: Actor) -> Receipt:
+        """Make a new Task, durably."""
+        now = self._clock.now()
+        events = decide_create(command, actor, now, self.rules)
+        first = events[0].payload
+        assert isinstance(first, TaskCreated)
+        with self._lock, self._log.exclusive():
+            again = self._active_already(command, actor)
+            if again is not None:
+                return again
+            origin = Origin(
+                self.session_id,
+                first.task.task_id,
+                token_hex(6),
+                actor.agent_id,
+                actor.run_id,
+                now,
+                command.command_id,
+            )
+            chain = Chain()
+            lines = b"".join(encode(events, origin, chain, after=0, base=0))
+            then = Position(len(events), chain.crc)
+            wal = self._log.create(first.task.wal_name, lines, then=then)
+            task = create(first, now, 1, self.session_id)
+            task.event_prefix = origin.event_prefix
+            for seq, event in enumerate(events[1:], 2):
+                evolve(task, event.payload, event.step_id, now, seq)
+            if command.command_id is not None:
+                note_done(task, command.command_id, 1, actor.run_id)
+                note_done(task, command.command_id, len(events), actor.run_id)
+            self._adopt(first.task.wal_name, wal, task)
+        return write_receipt(task, None, 1)
+
+    def found(self) -> list[Found]:
+        """Return every log there is, newest first."""
+        with self._lock:
+            return self._catalogue.scan()
+
+    def line(self, found: Found) -> TaskLine:
+        """Show one of them in a list, with its error if it has one."""
+        try:
+            if found.error is not None:
+                raise found.error
+            with self._lock:
+                desk = self._open(found)
+            return desk.glance(lambda task: view_line(task, desk.wal_path))
+        except TaskloomError as error:
+            return TaskLine(
+                task_id=found.task_id,
+                wal_path=str(error.details.get("wal_path", found.name)),
+                status="unavailable",
+                updated_at=found.updated_at,
+                error=error.as_dict(),
+            )
+
+    def open_wal(self, task_id: TaskId) -> Wal:
+        """Open a Task's log for reading along."""
+        with self._lock:
+            there = self._active.get(task_id)
+            if there is not None:
+                return self._log.open(there[0])
+            self.desk(task_id)
+            found = self._catalogue.find(task_id)
+            assert found is not None
+            return self._log.open(found.name)
+
+    def close(self) -> None:
+        """Close every log."""
+        with self._lock:
+            for _, desk in self._active.values():
+                desk.close()
+            for desk in self._over.values():
+                desk.close()
+            self._active.clear()
+            self._over.clear()
+
+    def _open(self, found: Found) -> Desk:
+        there = self._active.get(found.task_id)
+        if there is not None and there[0] == found.name:
+            if not there[1].is_over:
+                return there[1]
+            del self._active[found.task_id]
+            self._keep_over(found.name, there[1])
+        if found.ended is not None:
+            desk = self._over.get(found.name) or self._new_desk(found.name)
+            self._keep_over(found.name, desk)
+            return desk
+        desk = self._new_desk(found.name)
+        self._active[found.task_id] = (found.name, desk)
+        return desk
+
+    def _keep_over(self, name: str, desk: Desk) -> None:
+        self._over[name] = desk
+        self._over.move_to_end(name)
+        if len(self._over) > _OVER_KEPT_MAX:
+            self._over.popitem(last=False)[1].close()
+
+    def _new_desk(self, name: str, wal: Wal | None = None, task: Task | None = None) -> Desk:
+        return Desk(
+            wal or self._log.open(name),
+            self._clock,
+            self.rules,
+            task=task,
+            open_again=lambda: self._log.open(name),
+        )
+
+    def _adopt(self, name: str, wal: Wal, task: Task) -> None:
+        before = self._active.pop(task.task_id, None)
+        if before is not None:
+            self._keep_over(*before)
+        self._active[task.task_id] = (name, self._new_desk(name, wal, task))
+
+    def _active_already(self, command: CreateTask, actor: Actor) -> Receipt | None:
+        """Refuse a second active Task of the same id, unless this very command made the first."""
+        found = self._catalogue.find(command.task_id)
+        if found is None or found.ended is not None:
+            return None
+        desk = self._open(found)
+        if desk.is_over:
+            return None
+        if command.command_id is not None:
+            again = desk.recall(command.command_id, actor)
+            if again is not None:
+                return again
+        raise Refused(
+            Code.VALIDATION_ERROR,
+            f"$.task_id {command.task_id!r} is the id of an active Task ({found.name}). Choose "
+            "another, or end that Task first.",
+            {"path": "$.task_id", "wal_name": found.name},
+        )

@@ -24,7 +24,7 @@ ID_CHARS_MAX: Final = 80
 
 WAL_SUFFIX: Final = ".wal.jsonl"
 
-_SAFE: Final = re.compile(r"[a-z0-9_-]{1,%d}" % ID_CHARS_MAX)
+_SAFE: Final = re.compile(f"[a-z0-9_-]{{1,{ID_CHARS_MAX}}}")
 
 
 def is_safe_id(text: str) -> bool:

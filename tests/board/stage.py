@@ -119,7 +119,7 @@ class Stage:
         return self.do(ClaimStep(task_id=TASK, step_id=step_id), actor)
 
     def set(
-        self, step_id: str, status: str | None, actor: Actor = BOSS, **more: Any
+        self, step_id: str, status: str | None, actor: Actor = BOSS, **more: object
     ) -> list[Event]:
         return self.do(setting(step_id, status, **more), actor)
 
@@ -156,14 +156,14 @@ def replay(log: Sequence[Line]) -> Task:
     return task
 
 
-def step(step_id: str, *depends_on: str, **more: Any) -> NewStep:
+def step(step_id: str, *depends_on: str, **more: object) -> NewStep:
     """A step as it is asked for."""
-    title = more.pop("title", step_id.upper())
-    return NewStep(step_id=step_id, title=title, depends_on_step_ids=depends_on, **more)
+    given: dict[str, Any] = {"title": step_id.upper(), **more}
+    return NewStep(step_id=step_id, depends_on_step_ids=depends_on, **given)
 
 
-def creating(*steps: object, **more: Any) -> CreateTask:
-    given = {"task_id": TASK, "wal_name": TASK, "title": "Plan", **more}
+def creating(*steps: object, **more: object) -> CreateTask:
+    given: dict[str, Any] = {"task_id": TASK, "wal_name": TASK, "title": "Plan", **more}
     return CreateTask(steps=cast(Any, steps), **given)
 
 
@@ -177,10 +177,11 @@ def updating(*operations: object) -> UpdateBoard:
     return UpdateBoard(task_id=TASK, operations=cast(Any, operations))
 
 
-def setting(step_id: str, status: str | None, **more: Any) -> UpdateStep:
+def setting(step_id: str, status: str | None, **more: object) -> UpdateStep:
     """An update of a step's status or result."""
     wanted = StepStatus(status) if status is not None else None
-    return UpdateStep(task_id=TASK, step_id=step_id, status=wanted, **more)
+    given: dict[str, Any] = {"task_id": TASK, "step_id": step_id, "status": wanted, **more}
+    return UpdateStep(**given)
 
 
 def names(events: Sequence[Event]) -> list[str]:

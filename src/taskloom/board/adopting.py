@@ -61,7 +61,7 @@ def adopt(before: Task | None, raw: Raw, at: datetime, session_id: SessionId) ->
     plant(task, [_snapshot(step) for step in steps], at)
     for given in steps:
         _fill(task, task.steps[_text(given["step_id"])], given, before)
-    task.status = TaskStatus(raw.get("status") or TaskStatus.PENDING)
+    task.status = TaskStatus(_text(raw.get("status")) or TaskStatus.PENDING)
     if before is not None:
         task.claims = before.claims
     return task
@@ -72,7 +72,7 @@ def force_step(
 ) -> None:
     """Put a step where an event says it is."""
     step = task.steps[step_id]
-    to = _STEP_STATUS.get(event) or StepStatus(raw.get("status") or step.status)
+    to = _STEP_STATUS.get(event) or StepStatus(_text(raw.get("status")) or step.status)
     _move(task, step, to)
     _write(step, raw)
     step.updated_at = at
@@ -119,7 +119,7 @@ def _fill(task: Task, step: Step, raw: Raw, before: Task | None) -> None:
     if isinstance(extra, Mapping):
         step.updated_after_dispatch = bool(cast(Raw, extra).get("updated_after_dispatch"))
     _write(step, raw)
-    _move(task, step, StepStatus(raw.get("status") or StepStatus.PENDING))
+    _move(task, step, StepStatus(_text(raw.get("status")) or StepStatus.PENDING))
 
 
 def _write(step: Step, raw: Raw) -> None:

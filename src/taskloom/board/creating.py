@@ -22,8 +22,9 @@ from taskloom.ids import ID_CHARS_MAX, is_safe_id, wal_stem
 
 
 def decide_create(command: CreateTask, actor: Actor, _now: datetime, rules: Rules) -> list[Event]:
-    """Return the events that begin a new log, or refuse. Whether the names are free is the
-    session's to say.
+    """Return the events that begin a new log, or refuse.
+
+    Whether the names are free is the session's to say.
     """
     require_orchestrator(actor, "create a Task")
     task_id = reading.safe_id(command.task_id, "$.task_id")

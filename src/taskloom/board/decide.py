@@ -6,7 +6,7 @@ all, does the Task still take changes, then the command's own conditions.
 """
 
 from datetime import datetime
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from taskloom.board import commands as cmd
 from taskloom.board.actor import Actor, require_orchestrator, require_sight
@@ -19,6 +19,18 @@ from taskloom.board.stepping import decide_end_of_run, decide_renewal, decide_st
 from taskloom.board.task import Task
 from taskloom.board.updating import decide_update
 from taskloom.errors import Code, Refused
+
+_Asked: TypeAlias = (
+    cmd.UpdateBoard
+    | cmd.ClaimStep
+    | cmd.UpdateStep
+    | cmd.CompleteTask
+    | cmd.FailTask
+    | cmd.CancelTask
+    | cmd.EndRun
+    | cmd.RenewLease
+)
+"""Everything but the expiry of leases, which nobody asks for."""
 
 
 def decide(
@@ -40,6 +52,10 @@ def decide(
             "for further work.",
             {"task_id": task.task_id, "status": task.status.value},
         )
+    return _decide(task, command, actor, now, rules)
+
+
+def _decide(task: Task, command: _Asked, actor: Actor, now: datetime, rules: Rules) -> list[Event]:
     match command:
         case cmd.UpdateBoard():
             return decide_update(task, command, rules)

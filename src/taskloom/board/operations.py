@@ -273,8 +273,12 @@ def _dependency(value: object, path: str, rules: Rules) -> Operation:
 
 def _status_of_step(value: object, path: str, rules: Rules) -> Operation:
     given = reading.fields(value, path, required=("op", "step_id"), optional=("reason",))
-    kinds = {DeleteStep.op: DeleteStep, CancelStep.op: CancelStep, ReopenStep.op: ReopenStep}
-    return kinds[str(given["op"])](
+    kinds: Mapping[object, type[DeleteStep | CancelStep | ReopenStep]] = {
+        DeleteStep.op: DeleteStep,
+        CancelStep.op: CancelStep,
+        ReopenStep.op: ReopenStep,
+    }
+    return kinds[given["op"]](
         step_id=reading.safe_id(given["step_id"], f"{path}.step_id"),
         reason=_reason(given, path, rules),
     )

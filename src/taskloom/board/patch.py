@@ -37,8 +37,8 @@ def plant(task: Task, snapshots: Sequence[StepSnapshot], at: datetime) -> None:
         ValueError: Two steps share an id, or there is a cycle.
     """
     ranks = rank_all({step.step_id: step.depends_on_step_ids for step in snapshots})
-    if isinstance(ranks, list):
-        raise ValueError(f"cycle: {' -> '.join(ranks)}")
+    if not isinstance(ranks, dict):
+        raise ValueError(f"cycle: {' -> '.join(ranks)}")  # noqa: TRY004 - the steps are wrong, not a type
     if len(ranks) != len(snapshots):
         raise ValueError("two steps share an id")
     steps = task.steps

@@ -171,7 +171,10 @@ class Board:
             await self.aclose()
 
     async def _desk(self, task_id: TaskId) -> Desk:
-        return self.session.known(task_id) or await _in_thread(lambda: self.session.desk(task_id))
+        desk = self.session.known(task_id) if isinstance(task_id, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
+        if desk is not None:
+            return desk
+        return await _in_thread(lambda: self.session.desk(task_id))
 
     async def _ask(self, desk: Desk, ask: Callable[[Task], _T], actor: Actor) -> _T:
         ticket = desk.look(ask, actor, wait=False)

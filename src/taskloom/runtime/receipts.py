@@ -93,6 +93,6 @@ class ReceiptMemory:
 
 
 def _check(command_id: object) -> None:
-    printable = isinstance(command_id, str) and command_id.isprintable()
-    if not printable or not 0 < len(command_id) <= _ID_CHARS_MAX:
+    text = command_id if isinstance(command_id, str) and command_id.isprintable() else ""
+    if not 0 < len(text) <= _ID_CHARS_MAX:
         refuse("$.command_id", f"must be 1 to {_ID_CHARS_MAX} printable characters.")

@@ -5,7 +5,6 @@ asks for it. What other processes create is found by looking at the directory ag
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
 from secrets import token_hex
 from threading import RLock
 from typing import Final
@@ -75,7 +74,7 @@ class Session:
 
     def known(self, task_id: TaskId) -> Desk | None:
         """Return the desk of an active Task if it is open already. Does not block."""
-        there = self._active.get(task_id) if isinstance(task_id, Hashable) else None
+        there = self._active.get(task_id)
         return there[1] if there is not None and not there[1].is_over else None
 
     def desk(self, task_id: TaskId) -> Desk:

@@ -4,10 +4,10 @@ Two workers, each with at most one run that holds a step at a time; a new run fo
 the runs whose claim has ended, the last one for each step still tries to write.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import chain, permutations
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from taskloom.board import (
     Actor,
@@ -28,6 +28,9 @@ from tests.board.exploring.shapes import NAMES
 from tests.board.stage import BOSS, PLAIN, TASK, updating, worker
 
 WORKERS = ("ann", "bob")
+
+Raw: TypeAlias = Mapping[str, object]
+"""An operation as a model writes it."""
 
 
 class Move(NamedTuple):
@@ -121,7 +124,7 @@ def _updates(there: tuple[str, ...], most: int) -> list[Command]:
     return [updating(*ops) for ops in [(whole,), *((op,) for op in singles), *combos]]
 
 
-def _on_step(step_id: str) -> Iterator[dict[str, object]]:
+def _on_step(step_id: str) -> Iterator[Raw]:
     for name in ("delete_step", "cancel_step", "reopen_step"):
         yield {"op": name, "step_id": step_id}
     for changed in ({"title": "New"}, {"required": False}, {"required": True}):
@@ -129,7 +132,7 @@ def _on_step(step_id: str) -> Iterator[dict[str, object]]:
     yield _content(step_id, depends_on_step_ids=[])
 
 
-def _joins(there: tuple[str, ...]) -> Iterator[dict[str, object]]:
+def _joins(there: tuple[str, ...]) -> Iterator[Raw]:
     for one, other in permutations(there, 2):
         yield _depend(one, other)
         yield {"op": "remove_dependency", "step_id": one, "depends_on_step_id": other}
@@ -138,7 +141,7 @@ def _joins(there: tuple[str, ...]) -> Iterator[dict[str, object]]:
     yield _depend(there[0], "nowhere")
 
 
-def _adds(there: tuple[str, ...], most: int) -> Iterator[dict[str, object]]:
+def _adds(there: tuple[str, ...], most: int) -> Iterator[Raw]:
     free = [name for name in NAMES if name not in there]
     if len(there) < most and free:
         for on in ([], *([other] for other in there), list(there)):
@@ -146,12 +149,12 @@ def _adds(there: tuple[str, ...], most: int) -> Iterator[dict[str, object]]:
     yield _add(there[0], [])
 
 
-def _pairs(step_id: str) -> Iterator[tuple[dict[str, object], ...]]:
+def _pairs(step_id: str) -> Iterator[tuple[Raw, ...]]:
     reopen, delete, cancel = (
         {"op": name, "step_id": step_id} for name in ("reopen_step", "delete_step", "cancel_step")
     )
-    block: dict[str, object] = {"op": "update_task", "status": "blocked"}
-    unblock: dict[str, object] = {"op": "update_task", "status": "pending"}
+    block: Raw = {"op": "update_task", "status": "blocked"}
+    unblock: Raw = {"op": "update_task", "status": "pending"}
     yield reopen, delete
     yield reopen, cancel
     yield cancel, delete
@@ -163,7 +166,7 @@ def _pairs(step_id: str) -> Iterator[tuple[dict[str, object], ...]]:
     yield cancel, {"op": "update_task", "status": "sideways"}
 
 
-def _mixed(there: tuple[str, ...]) -> Iterator[tuple[dict[str, object], ...]]:
+def _mixed(there: tuple[str, ...]) -> Iterator[tuple[Raw, ...]]:
     gone = {"op": "delete_step", "step_id": "new"}
     yield _add("new", []), _depend(there[0], "new"), gone
     yield _add("new", [there[0]]), gone
@@ -176,16 +179,16 @@ def _mixed(there: tuple[str, ...]) -> Iterator[tuple[dict[str, object], ...]]:
         yield _depend(one, other), _depend(other, one)
 
 
-def _add(step_id: str, on: list[str]) -> dict[str, object]:
+def _add(step_id: str, on: list[str]) -> Raw:
     new = {"step_id": step_id, "title": step_id, "depends_on_step_ids": on}
     return {"op": "add_step", "step": new}
 
 
-def _depend(step_id: str, on: str) -> dict[str, object]:
+def _depend(step_id: str, on: str) -> Raw:
     return {"op": "add_dependency", "step_id": step_id, "depends_on_step_id": on}
 
 
-def _content(step_id: str, **changed: object) -> dict[str, object]:
+def _content(step_id: str, **changed: object) -> Raw:
     return {"op": "update_step", "step_id": step_id, "fields": changed}
 
 

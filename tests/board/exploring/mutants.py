@@ -11,11 +11,23 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from taskloom.board import Event, Step, StepStatus, Task, TaskStatus
+from taskloom.board import (
+    Actor,
+    ClaimStep,
+    Event,
+    Rules,
+    Step,
+    StepStatus,
+    Task,
+    TaskStatus,
+    patch,
+    promoting,
+    stepping,
+    updating,
+)
 from taskloom.board import actor as actor_module
 from taskloom.board import decide as decide_function
 from taskloom.board import evolve as evolve_function
-from taskloom.board import patch, promoting, stepping, updating
 from taskloom.board.events import StepClaimed
 from taskloom.board.index import Index
 from taskloom.board.overlay import Overlay
@@ -31,11 +43,11 @@ _EVOLVE: Final[dict[str, Any]] = evolve_function.__globals__
 
 def _no_fence(to: pytest.MonkeyPatch) -> None:
     real = stepping.require_holder
-    to.setattr(
-        stepping,
-        "require_holder",
-        lambda step, task, actor, fence, now: real(step, task, actor, None, now),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  # as the real one
-    )
+
+    def open_handed(step: Step, task: Task, actor: Actor, fence: int, now: datetime) -> None:
+        real(step, task, actor, None, now)
+
+    to.setattr(stepping, "require_holder", open_handed)
 
 
 def _no_holder(to: pytest.MonkeyPatch) -> None:
@@ -77,7 +89,7 @@ def _forgets_to_promote(to: pytest.MonkeyPatch) -> None:
 
 
 def _claims_what_is_not_ready(to: pytest.MonkeyPatch) -> None:
-    def grab(task: Task, command: Any, actor: Any, now: datetime, rules: Any) -> list[Event]:
+    def grab(task: Task, command: ClaimStep, actor: Actor, now: datetime, _: Rules) -> list[Event]:
         step = task.steps[command.step_id]
         claim = StepClaimed(step.status, actor.agent_id, actor.run_id, now + LEASE)
         return [Event(claim, step.step_id)]
@@ -88,7 +100,7 @@ def _claims_what_is_not_ready(to: pytest.MonkeyPatch) -> None:
 def _claims_twice(to: pytest.MonkeyPatch) -> None:
     real = _DECIDE["decide_claim"]
 
-    def forgetful(task: Task, *rest: Any) -> list[Event]:
+    def forgetful(task: Task, *rest: object) -> list[Event]:
         return real(replace(task, claims={}), *rest)
 
     to.setitem(_DECIDE, "decide_claim", forgetful)
@@ -97,7 +109,7 @@ def _claims_twice(to: pytest.MonkeyPatch) -> None:
 def _claims_in_a_blocked_task(to: pytest.MonkeyPatch) -> None:
     real = _DECIDE["decide_claim"]
 
-    def blind(task: Task, *rest: Any) -> list[Event]:
+    def blind(task: Task, *rest: object) -> list[Event]:
         return real(replace(task, status=TaskStatus.RUNNING), *rest)
 
     to.setitem(_DECIDE, "decide_claim", blind)
@@ -106,7 +118,7 @@ def _claims_in_a_blocked_task(to: pytest.MonkeyPatch) -> None:
 def _refused_update_is_half_applied(to: pytest.MonkeyPatch) -> None:
     real = _DECIDE["decide_update"]
 
-    def sloppy(task: Task, *rest: Any) -> list[Event]:
+    def sloppy(task: Task, *rest: object) -> list[Event]:
         try:
             return real(task, *rest)
         except Refused:
@@ -132,11 +144,11 @@ def _never_expires(to: pytest.MonkeyPatch) -> None:
 
 
 def _ended_task_goes_on(to: pytest.MonkeyPatch) -> None:
-    to.setattr(Task, "is_terminal", property(lambda task: False))  # pyright: ignore[reportUnknownLambdaType]  # a property's body
+    to.setattr(Task, "is_terminal", property(_no))
 
 
 def _completes_too_early(to: pytest.MonkeyPatch) -> None:
-    to.setattr(Task, "is_completeable", property(lambda task: True))  # pyright: ignore[reportUnknownLambdaType]  # a property's body
+    to.setattr(Task, "is_completeable", property(_yes))
 
 
 def _keeps_the_claim(to: pytest.MonkeyPatch) -> None:
@@ -197,6 +209,14 @@ def _reopening_the_task_promotes_nothing(to: pytest.MonkeyPatch) -> None:
 
 def _nothing(*_: object) -> None:
     return None
+
+
+def _yes(_: Task) -> bool:
+    return True
+
+
+def _no(_: Task) -> bool:
+    return False
 
 
 MUTANTS: Final[tuple[Patch, ...]] = (

@@ -85,6 +85,11 @@ def test_whatever_happens_the_invariants_hold_further_out(
     space.explore(capsys)
 
 
+def explore_a_little() -> None:
+    explore(starts(3, optional=False), execution, tick=LEASE, most=300)
+    explore(starts(2, optional=False), everything(2), tick=LEASE, most=600)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__.strip("_"))
 def test_a_board_without_one_of_its_guards_is_caught(
@@ -92,5 +97,4 @@ def test_a_board_without_one_of_its_guards_is_caught(
 ) -> None:
     mutant(monkeypatch)
     with pytest.raises(Broken):
-        explore(starts(3, optional=False), execution, tick=LEASE, most=300)
-        explore(starts(2, optional=False), everything(2), tick=LEASE, most=600)
+        explore_a_little()

@@ -1,7 +1,7 @@
 """What holds for every test: the event loop, how hard Hypothesis looks, and the spec marks."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -39,6 +39,30 @@ def deep() -> bool:
 def anyio_backend() -> str:
     """Taskloom is anyio over asyncio, so async tests run there."""
     return "asyncio"
+
+
+@pytest.fixture
+def figure(
+    record_property: Callable[[str, object], None], request: pytest.FixtureRequest
+) -> Callable[[str], None]:
+    """Say how much a test saw, in a sentence that is printed at the end of the run."""
+
+    def note(sentence: str) -> None:
+        record_property("figure", f"{request.node.name}: {sentence}")
+
+    return note
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures of all tests, those of xdist's workers included."""
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    figures = [
+        value for each in reports for name, value in each.user_properties if name == "figure"
+    ]
+    if figures:
+        terminalreporter.section("figures")
+        for sentence in figures:
+            terminalreporter.line(str(sentence))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,44 +1,52 @@
-"""Taskloom: plans that survive. A durable task board for an Orchestrator and its workers."""
+"""Taskloom: plans that survive. A durable task board for an Orchestrator and its workers.
 
-from taskloom.board import (
-    Actor,
-    AddDependency,
-    AddStep,
-    CancelStep,
-    CancelTask,
-    ClaimStep,
-    CompleteTask,
-    CreateTask,
-    DeleteStep,
-    EndRun,
-    EventType,
-    FailTask,
-    NewStep,
-    QuerySteps,
-    Receipt,
-    RemoveDependency,
-    RenewLease,
-    ReopenStep,
-    Role,
-    Rules,
-    RunOutcome,
-    Scope,
-    StepPage,
-    StepStatus,
-    StepView,
-    TaskLine,
-    TaskPage,
-    TaskStatus,
-    TaskView,
-    UpdateBoard,
-    UpdateFields,
-    UpdateStep,
-    UpdateStepContent,
-    UpdateTask,
-)
-from taskloom.errors import Code, Refused, StorageFailed, TaskloomError, Unavailable
-from taskloom.log import Durability, MemoryLog
-from taskloom.runtime import Board, Clock, ListTasks, Record, SyncBoard, open_board
+Names are loaded when they are first used: importing the package costs next to nothing, and a
+program that shows its help does not wait for an event loop it never starts.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from taskloom.board import (
+        Actor,
+        AddDependency,
+        AddStep,
+        CancelStep,
+        CancelTask,
+        ClaimStep,
+        CompleteTask,
+        CreateTask,
+        DeleteStep,
+        EndRun,
+        EventType,
+        FailTask,
+        NewStep,
+        QuerySteps,
+        Receipt,
+        RemoveDependency,
+        RenewLease,
+        ReopenStep,
+        Role,
+        Rules,
+        RunOutcome,
+        Scope,
+        StepPage,
+        StepStatus,
+        StepView,
+        TaskLine,
+        TaskPage,
+        TaskStatus,
+        TaskView,
+        UpdateBoard,
+        UpdateFields,
+        UpdateStep,
+        UpdateStepContent,
+        UpdateTask,
+    )
+    from taskloom.errors import Code, Refused, StorageFailed, TaskloomError, Unavailable
+    from taskloom.log import Durability, MemoryLog
+    from taskloom.runtime import Board, Clock, ListTasks, Record, SyncBoard, open_board
 
 __version__ = "0.1.0"
 
@@ -91,3 +99,75 @@ __all__ = [
     "UpdateTask",
     "open_board",
 ]
+
+_ROOMS: Final = {
+    "taskloom.board": (
+        "Actor",
+        "AddDependency",
+        "AddStep",
+        "CancelStep",
+        "CancelTask",
+        "ClaimStep",
+        "CompleteTask",
+        "CreateTask",
+        "DeleteStep",
+        "EndRun",
+        "EventType",
+        "FailTask",
+        "NewStep",
+        "QuerySteps",
+        "Receipt",
+        "RemoveDependency",
+        "RenewLease",
+        "ReopenStep",
+        "Role",
+        "Rules",
+        "RunOutcome",
+        "Scope",
+        "StepPage",
+        "StepStatus",
+        "StepView",
+        "TaskLine",
+        "TaskPage",
+        "TaskStatus",
+        "TaskView",
+        "UpdateBoard",
+        "UpdateFields",
+        "UpdateStep",
+        "UpdateStepContent",
+        "UpdateTask",
+    ),
+    "taskloom.errors": (
+        "Code",
+        "Refused",
+        "StorageFailed",
+        "TaskloomError",
+        "Unavailable",
+    ),
+    "taskloom.log": (
+        "Durability",
+        "MemoryLog",
+    ),
+    "taskloom.runtime": (
+        "Board",
+        "Clock",
+        "ListTasks",
+        "Record",
+        "SyncBoard",
+        "open_board",
+    ),
+}
+"""Where each name lives; a test compares it with the imports above."""
+
+
+def __getattr__(name: str) -> object:
+    for room, names in _ROOMS.items():
+        if name in names:
+            value = getattr(import_module(room), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'taskloom' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -18,6 +18,7 @@ from taskloom.board import (
     Command,
     CreateTask,
     Event,
+    ExpireLeases,
     NewStep,
     Payload,
     Role,
@@ -118,6 +119,9 @@ class Stage:
     def claim(self, step_id: str, actor: Actor = ANN) -> list[Event]:
         return self.do(ClaimStep(task_id=TASK, step_id=step_id), actor)
 
+    def expire(self) -> list[Event]:
+        return self.do(ExpireLeases(task_id=TASK))
+
     def set(
         self, step_id: str, status: str | None, actor: Actor = BOSS, **more: object
     ) -> list[Event]:
@@ -197,7 +201,7 @@ def facts(task: Task) -> dict[str, object]:
     found: dict[str, object] = {
         item.name: _frozen(getattr(task, item.name))
         for item in fields(task)
-        if item.name not in ("steps", "_index")
+        if item.name not in ("steps", "live_index")
     }
     for one in task.steps.values():
         for item in fields(one):

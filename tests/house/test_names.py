@@ -25,8 +25,11 @@ def code_on_sign(source: Source) -> Iterator[str]:
     """A room's `__init__.py` is its door sign: docstring, imports, `__all__`, and no code."""
     if source.path.name != "__init__.py":
         return
-    allowed = {"__all__", "__version__"} if source.module == "taskloom" else {"__all__"}
+    top = source.module == "taskloom"
+    allowed = {"__all__", "__version__", "_ROOMS"} if top else {"__all__"}
     for node in source.tree.body:
+        if top and _loads_late(node):
+            continue
         match node:
             case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
                 continue
@@ -36,6 +39,21 @@ def code_on_sign(source: Source) -> Iterator[str]:
                 continue
             case _:
                 yield f"{source.at(node)}: only a docstring, imports and __all__ stand here"
+
+
+def _loads_late(node: ast.stmt) -> bool:
+    """The package itself loads its names when they are first used; see its docstring."""
+    if isinstance(node, ast.FunctionDef):
+        return node.name in ("__getattr__", "__dir__")
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def signs(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a module, those only type checkers see among them."""
+    seen: list[ast.stmt] = []
+    for node in body:
+        seen.extend(node.body if isinstance(node, ast.If) and _loads_late(node) else [node])
+    return seen
 
 
 def no_opening(source: Source) -> Iterator[str]:
@@ -56,7 +74,7 @@ def binds(node: ast.stmt, name: str) -> bool:
 
 def is_told(name: str, module: str, sources: Mapping[str, Source]) -> bool:
     """Whether the name has a docstring where it is defined, followed through door signs."""
-    body = sources[module].tree.body if module in sources else []
+    body = signs(sources[module].tree.body) if module in sources else []
     for node, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
@@ -95,6 +113,19 @@ def test_each_public_name_is_there_and_told() -> None:
     sources = {source.module: source for source in python("src")}
     assert [name for name in taskloom.__all__ if not hasattr(taskloom, name)] == []
     assert [name for name in taskloom.__all__ if not is_told(name, "taskloom", sources)] == []
+
+
+def test_the_names_that_load_late_are_the_ones_type_checkers_see() -> None:
+    tree = next(source.tree for source in python("src") if source.module == "taskloom")
+    seen = {
+        alias.name: node.module
+        for node in signs(tree.body)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("taskloom")
+        for alias in node.names
+    }
+    late = {name: room for room, names in taskloom._ROOMS.items() for name in names}  # pyright: ignore[reportPrivateUsage] # the table itself is what is tested
+    assert late == seen
+    assert sorted(late) == sorted(taskloom.__all__)
 
 
 def test_a_name_that_says_nothing_is_reported() -> None:

@@ -55,8 +55,9 @@ def find_step(task: Task, step_id: object) -> Step:
     if step is None:
         raise Refused(
             Code.STEP_NOT_FOUND,
-            f"Task {task.task_id!r} has no step {name[:100]!r}. Query its steps to see them.",
-            {"task_id": task.task_id, "step_id": name[:200]},
+            f"Task {task.task_id!r} has no step {reading.shown(name)!r}. Query its steps to see "
+            "them.",
+            {"task_id": task.task_id, "step_id": reading.shown(name)},
         )
     return step
 

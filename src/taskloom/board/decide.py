@@ -5,8 +5,9 @@ changed by asking. The order of checks is the same for every command: may this a
 all, does the Task still take changes, then the command's own conditions.
 """
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TypeAlias, assert_never
+from typing import Final
 
 from taskloom.board import commands as cmd
 from taskloom.board.actor import Actor, require_orchestrator, require_sight
@@ -20,18 +21,6 @@ from taskloom.board.task import Task
 from taskloom.board.updating import decide_update
 from taskloom.errors import Code, Refused
 
-_Asked: TypeAlias = (
-    cmd.UpdateBoard
-    | cmd.ClaimStep
-    | cmd.UpdateStep
-    | cmd.CompleteTask
-    | cmd.FailTask
-    | cmd.CancelTask
-    | cmd.EndRun
-    | cmd.RenewLease
-)
-"""Everything but the expiry of leases, which nobody asks for."""
-
 
 def decide(
     task: Task, command: cmd.Command, actor: Actor, now: datetime, rules: Rules = DEFAULT_RULES
@@ -40,11 +29,17 @@ def decide(
 
     An empty list is a yes that needs nothing written.
     """
-    if isinstance(command, cmd.ExpireLeases):
+    kind = type(command)
+    if kind is cmd.ExpireLeases:
+        # Anybody may notice that a lease is past, and nobody can be refused for it.
         return [] if task.is_terminal else decide_expiry(task, now)
-    _check_permission(task, command, actor)
+    doing = _ORCHESTRATORS.get(kind)
+    if doing is not None:
+        require_orchestrator(actor, doing)
+    else:
+        require_sight(actor, task.task_id)
     if task.is_terminal:
-        if isinstance(command, cmd.EndRun):
+        if kind is cmd.EndRun:
             return []  # A late worker may end; there is nothing left to write.
         raise Refused(
             Code.TASK_TERMINAL,
@@ -52,36 +47,24 @@ def decide(
             "for further work.",
             {"task_id": task.task_id, "status": task.status.value},
         )
-    return _decide(task, command, actor, now, rules)
+    return _DECIDERS[kind](task, command, actor, now, rules)
 
 
-def _decide(task: Task, command: _Asked, actor: Actor, now: datetime, rules: Rules) -> list[Event]:
-    match command:
-        case cmd.UpdateBoard():
-            return decide_update(task, command, rules)
-        case cmd.ClaimStep():
-            return decide_claim(task, command, actor, now, rules)
-        case cmd.UpdateStep():
-            return decide_step(task, command, actor, now, rules)
-        case cmd.CompleteTask():
-            return decide_complete(task, command, rules)
-        case cmd.FailTask():
-            return decide_fail(task, command, rules)
-        case cmd.CancelTask():
-            return decide_cancel(task, command, rules)
-        case cmd.EndRun():
-            return decide_end_of_run(task, command, actor)
-        case cmd.RenewLease():
-            return decide_renewal(task, command, actor, now, rules)
-        case _:
-            assert_never(command)
+_ORCHESTRATORS: Final[Mapping[type, str]] = {
+    cmd.UpdateBoard: "change a Task's content or topology",
+    cmd.CompleteTask: "end a Task",
+    cmd.FailTask: "end a Task",
+    cmd.CancelTask: "end a Task",
+}
+"""What nobody else may ask, and how to say so."""
 
-
-def _check_permission(task: Task, command: cmd.Command, actor: Actor) -> None:
-    match command:
-        case cmd.UpdateBoard():
-            require_orchestrator(actor, "change a Task's content or topology")
-        case cmd.CompleteTask() | cmd.FailTask() | cmd.CancelTask():
-            require_orchestrator(actor, "end a Task")
-        case _:
-            require_sight(actor, task.task_id)
+_DECIDERS: Final[Mapping[type, Callable[..., list[Event]]]] = {
+    cmd.UpdateBoard: decide_update,
+    cmd.ClaimStep: decide_claim,
+    cmd.UpdateStep: decide_step,
+    cmd.CompleteTask: decide_complete,
+    cmd.FailTask: decide_fail,
+    cmd.CancelTask: decide_cancel,
+    cmd.EndRun: decide_end_of_run,
+    cmd.RenewLease: decide_renewal,
+}

@@ -49,16 +49,15 @@ def evolve(task: Task, payload: ev.Payload, step_id: StepId | None, at: datetime
     Raises:
         Impossible: The event cannot follow. The Task may be half changed; drop it.
     """
-    kind = type(payload)
-    on_step = _STEP.get(kind)
+    on_step = _STEP.get(type(payload))
     if on_step is not None:
-        step = None if step_id is None else task.steps.get(step_id)
+        step = task.steps.get(step_id or "")
         if step is None:
             raise Impossible(f"{payload.type.value} names the unknown step {step_id!r}")
         on_step(task, step, payload, seq)
         step.updated_at = at
     else:
-        on_task = _TASK.get(kind)
+        on_task = _TASK.get(type(payload))
         if on_task is None:
             raise Impossible(f"{payload.type.value} can only begin a log")
         next_status = TASK_NEXT[task.status].get(payload.type)

@@ -1,8 +1,10 @@
 """Deciding about the end of a Task."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 from taskloom.board import reading
+from taskloom.board.actor import Actor
 from taskloom.board.commands import CancelTask, CompleteTask, FailTask
 from taskloom.board.events import (
     Event,
@@ -24,7 +26,9 @@ _NAMED_MAX = 20
 """How many steps in the way an error names; the rest are counted."""
 
 
-def decide_complete(task: Task, command: CompleteTask, rules: Rules) -> list[Event]:
+def decide_complete(
+    task: Task, command: CompleteTask, _actor: Actor, _now: datetime, rules: Rules
+) -> list[Event]:
     """Return the good end: optional steps nobody began are cancelled with it."""
     result = reading.optional_text(
         command.result_summary, "$.result_summary", most_bytes=rules.result_bytes_max
@@ -39,7 +43,9 @@ def decide_complete(task: Task, command: CompleteTask, rules: Rules) -> list[Eve
     return [*cancelled, Event(end)]
 
 
-def decide_fail(task: Task, command: FailTask, rules: Rules) -> list[Event]:
+def decide_fail(
+    task: Task, command: FailTask, _actor: Actor, _now: datetime, rules: Rules
+) -> list[Event]:
     """Return the end as given up."""
     reason = _reason(command.reason, rules)
     steps, ids = _close(
@@ -51,7 +57,9 @@ def decide_fail(task: Task, command: FailTask, rules: Rules) -> list[Event]:
     return [*steps, Event(TaskFailed(reason, ids))]
 
 
-def decide_cancel(task: Task, command: CancelTask, rules: Rules) -> list[Event]:
+def decide_cancel(
+    task: Task, command: CancelTask, _actor: Actor, _now: datetime, rules: Rules
+) -> list[Event]:
     """Return the end as no longer wanted."""
     reason = _reason(command.reason, rules)
     steps, ids = _close(

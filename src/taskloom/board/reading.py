@@ -29,8 +29,8 @@ def fields(
     for name in found:
         if name not in required and name not in optional:
             known = ", ".join([*required, *optional])
-            shown = str(name)[:_SHOWN_MAX]
-            refuse(path, f"has an unknown field {shown!r}. Known fields: {known}.", field=shown)
+            seen = shown(str(name))
+            refuse(path, f"has an unknown field {seen!r}. Known fields: {known}.", field=seen)
     for name in required:
         if name not in found:
             refuse(f"{path}.{name}", "is required.")
@@ -118,9 +118,14 @@ def number(value: object, path: str, *, least: int, most: int) -> int:
 def one_of(value: object, path: str, choices: Collection[str]) -> str:
     """Return `value` as one of the given words."""
     if not isinstance(value, str) or value not in choices:
-        shown = value[:_SHOWN_MAX] if isinstance(value, str) else kind(value)
-        refuse(path, f"must be one of {', '.join(choices)}; got {shown!r}.")
+        seen = shown(value) if isinstance(value, str) else kind(value)
+        refuse(path, f"must be one of {', '.join(choices)}; got {seen!r}.")
     return value
+
+
+def shown(value: str) -> str:
+    """Return as much of a wrong value as an error repeats, in a form that can be sent."""
+    return value[:_SHOWN_MAX].encode("utf-8", "backslashreplace").decode()
 
 
 def kind(value: object) -> str:

@@ -1,6 +1,7 @@
 """Deciding about a step's execution: started, noted, blocked, completed, failed, cancelled."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -17,6 +18,7 @@ from taskloom.board.task import Task
 from taskloom.errors import Code, Refused
 from taskloom.ids import Seq
 
+_STATUSES: Final = tuple(status.value for status in StepStatus)
 _FINAL: Final = frozenset({StepStatus.COMPLETED, StepStatus.CANCELLED})
 _WITH_ARTIFACTS: Final = frozenset({StepStatus.BLOCKED, StepStatus.COMPLETED, StepStatus.FAILED})
 """Their events carry artifact_ids; those of the others do not."""
@@ -51,7 +53,9 @@ def decide_renewal(
     return [ev.Event(renewed, step.step_id)]
 
 
-def decide_end_of_run(task: Task, command: EndRun, actor: Actor) -> list[ev.Event]:
+def decide_end_of_run(
+    task: Task, command: EndRun, actor: Actor, _now: datetime, _rules: Rules
+) -> list[ev.Event]:
     """Return the failure of the step that the run still holds; nothing if it holds none."""
     outcome = reading.one_of(command.outcome, "$.outcome", [each.value for each in RunOutcome])
     step_id = task.claims.get(actor.run_id)
@@ -103,9 +107,10 @@ def _over(step: Step) -> Refused:
 
 
 def _checked(command: UpdateStep, rules: Rules) -> UpdateStep:
+    """Return the command with every value read; the very same one where nothing is to mend."""
     status = command.status
     if status is not None:
-        status = StepStatus(reading.one_of(status, "$.status", [each.value for each in StepStatus]))
+        status = StepStatus(reading.one_of(status, "$.status", _STATUSES))
         if status is StepStatus.READY:
             reading.refuse("$.status", "cannot be ready: core alone says when a step is ready.")
     artifacts = command.artifact_ids
@@ -114,17 +119,11 @@ def _checked(command: UpdateStep, rules: Rules) -> UpdateStep:
             artifacts, "$.artifact_ids", most=rules.artifacts_max, most_bytes=rules.title_bytes_max
         )
     most = rules.result_bytes_max
-    return UpdateStep(
-        task_id=command.task_id,
-        step_id=command.step_id,
-        status=status,
-        result_summary=reading.optional_text(
-            command.result_summary, "$.result_summary", most_bytes=most
-        ),
-        artifact_ids=artifacts,
-        reason=reading.optional_text(command.reason, "$.reason", most_bytes=most),
-        fence=command.fence,
-    )
+    reading.optional_text(command.result_summary, "$.result_summary", most_bytes=most)
+    reading.optional_text(command.reason, "$.reason", most_bytes=most)
+    if status is command.status and artifacts == command.artifact_ids:
+        return command
+    return replace(command, status=status, artifact_ids=artifacts)
 
 
 def _note(step: Step, command: UpdateStep, lease: datetime | None, *, worker: bool) -> ev.Event:

@@ -53,19 +53,15 @@ class Task:
     """What every event id of this log begins with; random, so ids are unique everywhere."""
     foreign: bool = False
     """Written by the reference implementation: to be read, never appended to."""
-    _index: Index | None = None
+    live_index: Index | None = None
+    """The index if anybody asked for it yet. Replay is quick because nobody has."""
 
     @property
     def index(self) -> Index:
         """The index, built at the first question and kept true by `evolve` from then on."""
-        if self._index is None:
-            self._index = Index(self.steps.values())
-        return self._index
-
-    @property
-    def live_index(self) -> Index | None:
-        """The index if anybody asked for it yet. Replay is quick because nobody has."""
-        return self._index
+        if self.live_index is None:
+            self.live_index = Index(self.steps.values())
+        return self.live_index
 
     @property
     def is_terminal(self) -> bool:

@@ -1,11 +1,13 @@
 """Deciding about an update: operations in order, on an overlay, all or none."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import NoReturn
 
 from taskloom.board import events as ev
 from taskloom.board import operations as op
 from taskloom.board import reading
+from taskloom.board.actor import Actor
 from taskloom.board.commands import UpdateBoard
 from taskloom.board.creating import cycle_refused
 from taskloom.board.limits import Rules
@@ -18,7 +20,9 @@ from taskloom.errors import Code, Refused
 from taskloom.ids import StepId
 
 
-def decide_update(task: Task, command: UpdateBoard, rules: Rules) -> list[ev.Event]:
+def decide_update(
+    task: Task, command: UpdateBoard, _actor: Actor, _now: datetime, rules: Rules
+) -> list[ev.Event]:
     """Return the events of the whole update, or refuse it naming the operation."""
     given = reading.items(command.operations, "$.operations", least=1, most=rules.operations_max)
     # All of them are read before the first is applied: a wrong field is told before a wrong plan.

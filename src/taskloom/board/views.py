@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from taskloom.board.status import STEP_OVER, StepStatus, TaskStatus
 from taskloom.board.step import Step
@@ -10,9 +11,9 @@ from taskloom.board.task import Task
 from taskloom.ids import AgentId, EventId, PoolId, RunId, Seq, StepId, TaskId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class StepView:
-    """One step."""
+    """One step. Made for every answer, so not frozen: that would cost more than deciding does."""
 
     step_id: StepId
     title: str
@@ -105,20 +106,28 @@ class StepPage:
     has_more: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Receipt:
     """The answer to a command that was carried out, after it became durable."""
 
     task_id: TaskId
     seq: Seq
     """The log's last line after this command."""
-    event_ids: tuple[EventId, ...]
+    first_seq: Seq
+    """The first line that this command wrote; `seq + 1` if it needed none."""
+    event_prefix: str
     status: TaskStatus
-    counts: dict[str, int]
+    """The Task's."""
     step: StepView | None = None
-    """The step the command named, as it is now."""
+    """After a claim: the step, with all that its worker needs to know."""
     fence: Seq | None = None
     """After a claim: what the run's later writes must carry."""
+
+    @property
+    def event_ids(self) -> tuple[EventId, ...]:
+        """The ids of the events that were written."""
+        prefix = self.event_prefix
+        return tuple(f"{prefix}-{seq}" for seq in range(self.first_seq, self.seq + 1))
 
 
 def view_step(step: Step) -> StepView:
@@ -190,4 +199,8 @@ def view_line(task: Task, wal_path: str) -> TaskLine:
 
 def count_steps(task: Task) -> dict[str, int]:
     """Count the steps by status, leaving out statuses no step has."""
-    return {status.value: count for status, count in task.counts.items() if count}
+    counts = task.counts
+    return {name: counts[status] for status, name in _NAMES if counts[status]}
+
+
+_NAMES: Final = tuple((status, status.value) for status in StepStatus)

@@ -17,6 +17,8 @@ Nothing here knows what a line says: the board's log and the agent's journal sha
 from typing import Final
 from zlib import crc32
 
+SEAL_START: Final = b',"crc":"'
+"""Where a seal may begin; inside a string the quotes would be escaped."""
 SEAL_BYTES: Final = len(b',"crc":"00000000"}\n')
 _SEAL: Final = b',"crc":"%08x"}\n'
 _CRC_AT: Final = slice(-11, -3)
@@ -42,7 +44,7 @@ class Chain:
 
 def is_framed(line: bytes) -> bool:
     """Tell whether a line looks sealed, valid or not."""
-    return line[-SEAL_BYTES:-11] == b',"crc":"' and line.endswith(b'"}\n')
+    return line[-SEAL_BYTES:-11] == SEAL_START and line.endswith(b'"}\n')
 
 
 def holds(lines: bytes, crc: int) -> bool:

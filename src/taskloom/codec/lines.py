@@ -5,9 +5,8 @@ makes replay quick. Names on the wire are the ones written in `EventType`, never
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 import msgspec
 
@@ -18,8 +17,7 @@ from taskloom.errors import Damage
 from taskloom.ids import AgentId, CommandId, RunId, Seq, SessionId, StepId, TaskId
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where the events of one decision come from: the part that all their lines share."""
 
     session_id: SessionId
@@ -125,7 +123,7 @@ def encode(
                 wal_seq=after + place,
                 session_id=origin.session_id,
                 event_id=f"{origin.event_prefix}-{after + place}",
-                event_type=event.payload.type.value,
+                event_type=event.payload.type,
                 actor_agent_id=origin.agent_id,
                 actor_run_id=origin.run_id,
                 task_id=origin.task_id,

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from taskloom.codec.frame import SEAL_BYTES, chained, crc_after, holds
+from taskloom.codec.frame import SEAL_BYTES, SEAL_START, chained, crc_after, holds
 from taskloom.errors import Damage
 from taskloom.ids import Seq
 
@@ -117,12 +117,21 @@ def _judge(data: bytes, at: int, *, line: Seq, crc: int, offset: int) -> None:
 
 
 def _check_ending(data: bytes, at: int, *, line: Seq, crc: int, offset: int) -> None:
-    """Raise if the unfinished line at `at` is a finished one whose newline was changed."""
+    """Raise if the unfinished line at `at` begins with a finished one whose newline was changed.
+
+    A newline that is missing, or still zero, was never written; any other byte in its place
+    was once a newline.
+    """
     unfinished = data[at:]
-    if len(unfinished) <= SEAL_BYTES or _has_lost_sector(data, at, offset):
+    if _has_lost_sector(data, at, offset):
         return
-    if holds(unfinished[:-1] + b"\n", crc):
-        raise Damage(line, "the line does not end in a newline")
+    seal = unfinished.find(SEAL_START)
+    while seal >= 0:
+        end = seal + SEAL_BYTES - 1
+        changed = unfinished[end : end + 1] not in (b"", b"\0")
+        if changed and holds(unfinished[:end] + b"\n", crc):
+            raise Damage(line, "the line does not end in a newline")
+        seal = unfinished.find(SEAL_START, seal + 1)
 
 
 def _has_lost_sector(data: bytes, at: int, offset: int) -> bool:

@@ -60,40 +60,44 @@ class JsonlLog:
     @contextmanager
     def exclusive(self) -> Generator[None]:
         """Lock the directory."""
+        fd = -1
         try:
             self._disk.make_directory(self._directory)
             fd = self._disk.open(self._directory, READ_ONLY)
+            self._disk.lock(fd, wait=True)
         except OSError as cause:
+            self._close(fd)
             raise failed("made", self._directory, cause) from cause
         try:
-            self._disk.lock(fd, wait=True)
             yield
         finally:
-            self._disk.close(fd)
+            self._close(fd)
 
     def create(self, name: str, lines: bytes, *, then: Position) -> JsonlWal:
         """Make a new file. Call it within `exclusive`."""
         path = self._path(name)
         try:
-            fd = self._disk.open(path, CREATE)
-        except FileExistsError as there:
-            if not self._clear_unfinished(path):
-                raise path_conflict(name, str(path)) from there
-            fd = self._disk.open(path, CREATE)
+            fd = self._open_new(name, path)
         except OSError as cause:
             raise failed("created", path, cause) from cause
         try:
             self._fill(fd, lines)
         except OSError as cause:
-            with suppress(OSError):
-                self._disk.remove(path)
-                self._disk.sync_directory(self._directory)
-            raise failed("created", path, cause) from cause
-        finally:
-            self._disk.close(fd)
-        wal = self.open(name)
+            outcome = self._undo_creation(path)
+            self._close(fd)
+            raise failed("created", path, cause, outcome) from cause
+        # From here on nothing may fail: the new log is there for good.
+        wal = JsonlWal(self._disk, path, self._torn_dir, durable=self._durable, fd=fd)
         wal.assume(len(lines), then)
         return wal
+
+    def _open_new(self, name: str, path: Path) -> int:
+        try:
+            return self._disk.open(path, CREATE)
+        except FileExistsError as there:
+            if not self._clear_unfinished(path):
+                raise path_conflict(name, str(path)) from there
+        return self._disk.open(path, CREATE)
 
     def _fill(self, fd: int, lines: bytes) -> None:
         self._disk.lock(fd, wait=True)
@@ -101,6 +105,23 @@ class JsonlLog:
         if self._durable:
             self._disk.sync(fd)
             self._disk.sync_directory(self._directory)
+        with suppress(OSError):  # The file is done; its lock goes with the handle at the latest.
+            self._disk.unlock(fd)
+
+    def _undo_creation(self, path: Path) -> str:
+        """Remove what was begun; return what is known of it then."""
+        try:
+            self._disk.remove(path)
+            if self._durable:
+                self._disk.sync_directory(self._directory)
+        except OSError:
+            return "unknown"
+        return "not_written"
+
+    def _close(self, fd: int) -> None:
+        if fd >= 0:
+            with suppress(OSError):  # Whatever happens, the descriptor and its lock are gone.
+                self._disk.close(fd)
 
     def _clear_unfinished(self, path: Path) -> bool:
         """Set aside a file whose creation a crash cut short; tell whether it was one."""
@@ -115,27 +136,27 @@ class JsonlLog:
         """Open a file that is there."""
         return JsonlWal(self._disk, self._path(name), self._torn_dir, durable=self._durable)
 
-    def last_lines(self, name: str) -> list[bytes]:
-        """Read the end of the file, as much of it as two lines need."""
+    def last_lines(self, name: str, count: int = 2) -> list[bytes]:
+        """Read the end of the file, as much of it as these lines need."""
         path = self._path(name)
         try:
             fd = self._disk.open(path, READ_ONLY)
             try:
-                return self._last_lines(fd)
+                return self._last_lines(fd, count)
             finally:
-                self._disk.close(fd)
+                self._close(fd)
         except OSError as cause:
             raise failed("read", path, cause) from cause
 
-    def _last_lines(self, fd: int) -> list[bytes]:
+    def _last_lines(self, fd: int, count: int) -> list[bytes]:
         size = self._disk.size(fd)
         want = _TAIL_BYTES
         while True:
             start = max(0, size - want)
             data = self._disk.read(fd, size - start, start)
             lines = _full_lines(data)
-            if start == 0 or len(lines) > 2:  # The first of them may be a part of one.
-                return lines[-2:]
+            if start == 0 or len(lines) > count:  # The first of them may be a part of one.
+                return lines[-count:]
             want *= 4
 
     def _path(self, name: str) -> Path:

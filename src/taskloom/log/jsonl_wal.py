@@ -9,10 +9,10 @@ Rule 4: a failed sync is never tried again as if it could still succeed: the sys
         dropped the very pages it was asked to keep. The file is opened and read anew instead.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from errno import EACCES, EPERM, EROFS
 from pathlib import Path
-from typing import TypeVar
 
 from taskloom.errors import Damage, Fenced, StorageFailed
 from taskloom.log.aside import set_aside
@@ -24,8 +24,10 @@ from taskloom.log.reader import Reader
 class JsonlWal:
     """One handle on one file."""
 
-    def __init__(self, disk: Disk, path: Path, torn_dir: Path, *, durable: bool) -> None:
-        """Open the file, for reading only where writing is not allowed.
+    def __init__(
+        self, disk: Disk, path: Path, torn_dir: Path, *, durable: bool, fd: int | None = None
+    ) -> None:
+        """Open the file, for reading only where writing is not allowed; or take an open one.
 
         Raises:
             StorageFailed: It cannot be opened at all.
@@ -39,15 +41,23 @@ class JsonlWal:
         self._held = False
         """Locked for us alone: our turn."""
         self._fd = -1
-        self._open()
+        self._writable = True
+        if fd is None:
+            self._open()
+        else:
+            self._fd = fd
+            self._reader = Reader(disk, fd)
 
     def _open(self) -> None:
         self._writable = True
         try:
-            self._fd = self._disk.open(self._path, READ_WRITE)
-        except PermissionError:
-            self._writable = False
-            self._fd = _attempt(lambda: self._disk.open(self._path, READ_ONLY), self._path)
+            try:
+                self._fd = self._disk.open(self._path, READ_WRITE)
+            except OSError as cause:
+                if cause.errno not in (EACCES, EPERM, EROFS):
+                    raise
+                self._writable = False
+                self._fd = self._disk.open(self._path, READ_ONLY)
         except OSError as cause:
             raise failed("opened", self._path, cause) from cause
         self._reader = Reader(self._disk, self._fd)
@@ -73,11 +83,14 @@ class JsonlWal:
         return self._reader.is_foreign
 
     def acquire(self, *, wait: bool, shared: bool = False) -> bool:
-        """Lock the file."""
+        """Lock the file, opening it anew if an error closed it."""
         if self._fd < 0:
-            self.reopen()
+            self._open()
         lock = self._disk.lock_shared if shared else self._disk.lock
-        self._locked = _attempt(lambda: lock(self._fd, wait=wait), self._path)
+        try:
+            self._locked = lock(self._fd, wait=wait)
+        except OSError as cause:
+            raise failed("locked", self._path, cause) from cause
         self._held = self._locked and not shared
         return self._locked
 
@@ -85,19 +98,29 @@ class JsonlWal:
         """Unlock the file."""
         if self._locked:
             self._locked = self._held = False
-            with suppress(OSError):  # A closed file has no lock to give back.
+            try:
                 self._disk.unlock(self._fd)
+            except OSError:
+                self.close()  # That gives the lock back for certain.
+
+    def unread_bytes(self) -> int:
+        """Return how much longer the file is than what was read of it."""
+        try:
+            return self._disk.size(self._fd) - self._reader.offset
+        except OSError as cause:
+            raise failed("read", self._path, cause) from cause
 
     def news(self) -> Iterator[bytes]:
         """Yield what was appended since; set a torn tail aside if this is our turn."""
-        size = _attempt(lambda: self._disk.size(self._fd), self._path)
+        unread = self.unread_bytes()
         reader = self._reader
-        if size == reader.offset:
+        if unread == 0:
             return
-        if size < reader.offset:
+        if unread < 0:
+            size = reader.offset + unread
             raise Damage(reader.position.seq, f"the file was cut to {size} bytes")
         try:
-            yield from reader.pieces(size)
+            yield from reader.pieces(reader.offset + unread)
         except OSError as cause:
             raise failed("read", self._path, cause) from cause
         if reader.torn_bytes:
@@ -125,8 +148,7 @@ class JsonlWal:
                 {"wal_path": str(self._path), "outcome": "not_written"},
             )
         start = self._reader.offset
-        size = _attempt(lambda: self._disk.size(self._fd), self._path)
-        if size != start or after != self.position:
+        if after != self._reader.position or self.unread_bytes():
             raise Fenced(after.seq, self.position.seq)
         try:
             write_all(self._disk, self._fd, lines)
@@ -163,10 +185,9 @@ class JsonlWal:
         self._disk.remove(self._path)
         return True
 
-    def reopen(self) -> None:
-        """Open the file anew and forget what was read."""
-        self.close()
-        self._open()
+    def rewind(self) -> None:
+        """Begin at the start of the file again."""
+        self._reader = Reader(self._disk, self._fd)
 
     def close(self) -> None:
         """Close the file; the lock goes with it."""
@@ -184,16 +205,6 @@ def write_all(disk: Disk, fd: int, data: bytes) -> None:
     rest = memoryview(data)[taken:]
     while rest:
         rest = rest[disk.write(fd, rest) :]
-
-
-_T = TypeVar("_T")
-
-
-def _attempt(call: Callable[[], _T], path: Path) -> _T:
-    try:
-        return call()
-    except OSError as cause:
-        raise failed("used", path, cause) from cause
 
 
 def failed(what: str, path: Path, cause: OSError, outcome: str = "not_written") -> StorageFailed:

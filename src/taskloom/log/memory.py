@@ -48,9 +48,9 @@ class MemoryLog:
         """Open a log."""
         return MemoryWal(name, self._kept[name])
 
-    def last_lines(self, name: str) -> list[bytes]:
-        """Return the last two lines."""
-        return bytes(self._kept[name].lines).splitlines(keepends=True)[-2:]
+    def last_lines(self, name: str, count: int = 2) -> list[bytes]:
+        """Return the last lines."""
+        return bytes(self._kept[name].lines).splitlines(keepends=True)[-count:]
 
 
 class MemoryWal:
@@ -106,7 +106,11 @@ class MemoryWal:
         self._kept.position = then
         self.read_to(len(self._kept.lines), then)
 
-    def reopen(self) -> None:
+    def unread_bytes(self) -> int:
+        """Return how much is new."""
+        return len(self._kept.lines) - self._at
+
+    def rewind(self) -> None:
         """Begin at the start."""
         self.read_to(0, START)
 

@@ -85,6 +85,14 @@ class Wal(Protocol):
         """End the turn."""
         ...
 
+    def unread_bytes(self) -> int:
+        """Return how much was appended since `news` or `append` last looked.
+
+        Raises:
+            StorageFailed: That cannot be told.
+        """
+        ...
+
     def news(self) -> Iterator[bytes]:
         """Yield what was appended since, in pieces of whole decisions.
 
@@ -101,12 +109,13 @@ class Wal(Protocol):
 
         Raises:
             Fenced: The log does not end at `after`.
-            StorageFailed: It could not be written. The handle is of no more use: `reopen`.
+            StorageFailed: It could not be written. The turn is over, and what this handle has
+                read is no longer to be trusted: `rewind`.
         """
         ...
 
-    def reopen(self) -> None:
-        """Forget everything and begin at the start, as after a crash."""
+    def rewind(self) -> None:
+        """Forget what was read, so that `news` begins at the start. A turn goes on."""
         ...
 
     def close(self) -> None:
@@ -138,6 +147,6 @@ class Log(Protocol):
         """Open a log that is there."""
         ...
 
-    def last_lines(self, name: str) -> list[bytes]:
-        """Return the last two whole lines (fewer if there are fewer), without reading the rest."""
+    def last_lines(self, name: str, count: int = 2) -> list[bytes]:
+        """Return the last full lines (fewer if there are fewer), without reading the rest."""
         ...

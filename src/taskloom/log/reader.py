@@ -57,23 +57,22 @@ class Reader:
         self.position = position
 
     def _take(self, held: bytes, *, last: bool) -> bytes:
-        end = held.rfind(b"\n") + 1
+        lines = held[: held.rfind(b"\n") + 1]
         if self.is_foreign:
-            lines = held[:end]
-            self.skip(end, Position(self.position.seq + lines.count(b"\n"), 0))
+            self.skip(len(lines), Position(self.position.seq + lines.count(b"\n"), 0))
             return lines
         seq, crc = self.position
         whole = (
             find_whole(held, after=seq, crc=crc, offset=self.offset)
             if last
-            else find_settled(held[:end], after=seq, crc=crc)
+            else find_settled(lines, after=seq, crc=crc)
         )
         if whole is None or whole.size_bytes == 0:
             return b""
         if whole.seq <= seq:
             raise Damage(seq + 1, f"the line is numbered {whole.seq}")
         self.skip(whole.size_bytes, Position(whole.seq, whole.crc))
-        return held[: whole.size_bytes]
+        return lines if whole.size_bytes == len(lines) else held[: whole.size_bytes]
 
 
 def _is_foreign(head: bytes) -> bool:

@@ -106,11 +106,14 @@ class Board:
         """
         if isinstance(command, CreateTask):
             return await _in_thread(lambda: self.session.create(command, actor))
-        desk = await self._desk(command.task_id)
+        there = self.session.known(command.task_id)
+        desk = there if there is not None else await self._desk(command.task_id)
         ticket = desk.offer(command, actor, wait=False)
         if ticket is None:
             return await _in_thread(lambda: desk.send(command, actor))
-        return await self._settled(desk, ticket)
+        if not desk.is_safe(ticket):
+            await self._syncs_of(desk).wait(ticket)
+        return ticket.answer
 
     async def get(
         self, task_id: TaskId, actor: Actor, *, include_terminal_steps: bool = True
@@ -171,7 +174,7 @@ class Board:
             await self.aclose()
 
     async def _desk(self, task_id: TaskId) -> Desk:
-        desk = self.session.known(task_id) if isinstance(task_id, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
+        desk = self.session.known(task_id)
         if desk is not None:
             return desk
         return await _in_thread(lambda: self.session.desk(task_id))
@@ -183,13 +186,16 @@ class Board:
         return await self._settled(desk, ticket)
 
     async def _settled(self, desk: Desk, ticket: Ticket[_T]) -> _T:
-        if not desk.is_settled(ticket):
-            loop = get_running_loop()
-            syncs = self._syncs.get((loop, desk))
-            if syncs is None:
-                syncs = self._syncs[loop, desk] = Syncs(loop, desk)
-            await syncs.wait(ticket)
+        if not desk.is_safe(ticket):
+            await self._syncs_of(desk).wait(ticket)
         return ticket.answer
+
+    def _syncs_of(self, desk: Desk) -> Syncs:
+        key = (get_running_loop(), desk)
+        syncs = self._syncs.get(key)
+        if syncs is None:
+            syncs = self._syncs[key] = Syncs(key[0], desk)
+        return syncs
 
 
 async def _in_thread(call: Callable[[], _T]) -> _T:

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from taskloom.board import TERMINAL_EVENTS, EventType, TaskStatus
-from taskloom.codec import DECODE_ERRORS, crc_after, is_framed, seals
+from taskloom.codec import DECODE_ERRORS, crc_after, is_framed, read_mark, seals
 from taskloom.errors import TaskloomError
 from taskloom.ids import TaskId
 from taskloom.log import Log, WalInfo
@@ -86,10 +86,20 @@ class Catalogue:
         last = _read(lines[-1])
         if last is None or not _is_sealed(lines):
             return Found(info, last.task_id if last else info.name, None, modified)
-        ended = (
-            _ENDS.get(EventType(last.event_type)) if last.event_type in TERMINAL_EVENTS else None
-        )
+        ended = None
+        if last.event_type in TERMINAL_EVENTS and self._is_whole(info.name, lines[-1]):
+            ended = _ENDS[EventType(last.event_type)]
         return Found(info, last.task_id, ended, last.created_at)
+
+    def _is_whole(self, name: str, last: bytes) -> bool:
+        """Tell whether all of the write that ends in this line is there, and not the end alone."""
+        mark = read_mark(last)
+        if mark is None or mark.tx is None:
+            return True  # The reference implementation marks nothing.
+        size = mark.wal_seq - mark.tx[2]
+        lines = self._log.last_lines(name, size + 1)
+        before = crc_after(lines[0]) if len(lines) > size else 0
+        return before is not None and seals(b"".join(lines[-size:]), before)
 
 
 def _read(line: bytes) -> _Last | None:

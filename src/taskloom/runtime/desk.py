@@ -41,6 +41,9 @@ from taskloom.runtime.turn import Turn
 
 _T = TypeVar("_T")
 
+_READ_AT_ONCE_BYTES: Final = 1 << 18
+"""More than this is not for an event loop's thread."""
+
 QUICK_S: Final = 0.002
 """A sync that takes longer than this is not for an event loop's thread."""
 
@@ -97,6 +100,11 @@ class Desk:
         task = self._task
         return task is not None and task.is_terminal and task.seq <= self._durable_seq
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether this desk may go on: its Task has not ended and its log was found undamaged."""
+        return self._damage is None and not self.is_over
+
     # Asking.
 
     def offer(
@@ -143,6 +151,10 @@ class Desk:
 
     # Making durable.
 
+    def is_safe(self, ticket: Ticket[_T]) -> bool:
+        """Tell, without waiting, whether a ticket's answer may be given; if unsure, no."""
+        return ticket.seq <= self._durable_seq and ticket.epoch == self._epoch
+
     def is_settled(self, ticket: Ticket[_T]) -> bool:
         """Tell whether a ticket's answer may be given.
 
@@ -158,8 +170,6 @@ class Desk:
         Raises:
             StorageFailed: It cannot be made so.
         """
-        if self.is_settled(ticket):
-            return
         with self._syncing:
             self._sync(ticket.seq, ticket.epoch)
 
@@ -219,8 +229,9 @@ class Desk:
             self._durable_seq = then.seq
             self._turn.count_sync()
             self._leave_if_idle()
-        for wake in list(self._listeners):
-            wake()
+        if self._listeners:
+            for wake in list(self._listeners):
+                wake()
 
     def _fail(self, failure: TaskloomError) -> None:
         """Drop what was not durable; the next question reads the log again."""
@@ -246,8 +257,8 @@ class Desk:
             if begun is None:
                 return None
             try:
-                if begun:
-                    self._catch_up()
+                if begun and not self._catch_up(wait=wait):
+                    return None
                 task = self._task
                 assert task is not None
                 answer = act(task)
@@ -261,8 +272,14 @@ class Desk:
         if self._turn.is_ours and not self._staged and not self._in_flight:
             self._turn.leave()
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, *, wait: bool) -> bool:
+        """Read what others wrote; tell whether that was done, for it may take long."""
         try:
+            unread = self._wal.unread_bytes()
+            if unread == 0 and self._task is not None:
+                return True
+            if not wait and (self._task is None or unread > _READ_AT_ONCE_BYTES):
+                return False
             self._task = restore(self._wal, self._task)
         except Damage as damage:
             self._task = None
@@ -275,12 +292,14 @@ class Desk:
         self._chain.crc = position.crc
         self._staged_after = position
         self._durable_seq = position.seq
+        return True
 
     def _carry_out(self, task: Task, command: Command, actor: Actor) -> Receipt:
-        step_id: StepId = getattr(command, "step_id", "")
-        again = self._memory.recall(task, command.command_id, actor, step_id)
-        if again is not None:
-            return again
+        if command.command_id is not None:
+            step_id: StepId = getattr(command, "step_id", "")
+            again = self._memory.recall(task, command.command_id, actor, step_id)
+            if again is not None:
+                return again
         if isinstance(command, ClaimStep):
             self._expire_leases(task, actor)
         now = max(self._clock.now(), task.updated_at)

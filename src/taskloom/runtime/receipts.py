@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from taskloom.board import Actor, ClaimStep, Command, Receipt, Task, count_steps, view_step
+from taskloom.board import Actor, ClaimStep, Command, Receipt, Task, view_step
 from taskloom.board.reading import refuse
 from taskloom.errors import Code, Refused
 from taskloom.ids import CommandId, Seq, StepId
@@ -17,22 +17,16 @@ _ID_CHARS_MAX: Final = 200
 
 def write_receipt(task: Task, command: Command | None, first: Seq) -> Receipt:
     """Write the answer to a command whose events begin at line `first`."""
-    step = task.steps.get(getattr(command, "step_id", ""))
+    step = task.steps[command.step_id] if isinstance(command, ClaimStep) else None
     return Receipt(
         task_id=task.task_id,
         seq=task.seq,
-        event_ids=event_ids(task, first, task.seq),
+        first_seq=first,
+        event_prefix=task.event_prefix,
         status=task.status,
-        counts=count_steps(task),
         step=view_step(step) if step is not None else None,
-        fence=step.claim_seq if step is not None and isinstance(command, ClaimStep) else None,
+        fence=step.claim_seq if step is not None else None,
     )
-
-
-def event_ids(task: Task, first: Seq, last: Seq) -> tuple[str, ...]:
-    """Return the ids of a stretch of lines."""
-    prefix = task.event_prefix
-    return tuple(f"{prefix}-{seq}" for seq in range(first, last + 1))
 
 
 class ReceiptMemory:
@@ -54,11 +48,9 @@ class ReceiptMemory:
         self._kept.clear()
 
     def recall(
-        self, task: Task, command_id: CommandId | None, actor: Actor, step_id: StepId = ""
+        self, task: Task, command_id: CommandId, actor: Actor, step_id: StepId = ""
     ) -> Receipt | None:
         """Return the first answer to a command, None if it was never carried out."""
-        if command_id is None:
-            return None
         _check(command_id)
         done = task.done.get(command_id)
         if done is None:
@@ -74,14 +66,16 @@ class ReceiptMemory:
             return kept
         then = self._as_it_was(done.last_seq)
         step = then.steps.get(step_id)
+        if step is not None and step.claim_seq != done.last_seq:
+            step = None  # The command was no claim.
         return Receipt(
             task_id=then.task_id,
             seq=then.seq,
-            event_ids=event_ids(then, done.first_seq, done.last_seq),
+            first_seq=done.first_seq,
+            event_prefix=then.event_prefix,
             status=then.status,
-            counts=count_steps(then),
             step=view_step(step) if step is not None else None,
-            fence=done.last_seq if step is not None and step.claim_seq == done.last_seq else None,
+            fence=step.claim_seq if step is not None else None,
         )
 
     def _as_it_was(self, seq: Seq) -> Task:

@@ -18,8 +18,9 @@ def restore(wal: Wal, task: Task | None, *, until: Seq | None = None) -> Task:
         Damage: The log is not what it was.
         StorageFailed: It cannot be read.
     """
-    if task is None:
-        wal.reopen()
+    if task is None or task.seq != wal.position.seq:
+        task = None  # An error closed the file; opened anew, it is read from the start.
+        wal.rewind()
     pieces = wal.news()
     first = next(pieces, None)
     if first is None:

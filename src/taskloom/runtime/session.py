@@ -26,7 +26,7 @@ from taskloom.board import (
 )
 from taskloom.board.reading import kind, refuse
 from taskloom.codec import Chain, Origin, encode, note_done
-from taskloom.errors import Code, Refused, TaskloomError
+from taskloom.errors import Code, Refused, TaskloomError, Unavailable
 from taskloom.ids import SessionId, TaskId
 from taskloom.log import Log, Position, Wal
 from taskloom.runtime.catalogue import Catalogue, Found
@@ -74,8 +74,11 @@ class Session:
 
     def known(self, task_id: TaskId) -> Desk | None:
         """Return the desk of an active Task if it is open already. Does not block."""
-        there = self._active.get(task_id)
-        return there[1] if there is not None and not there[1].is_over else None
+        try:
+            there = self._active.get(task_id)
+        except TypeError:
+            return None  # Callers may send anything; `desk` says what is wrong with it.
+        return there[1] if there is not None and there[1].is_alive else None
 
     def desk(self, task_id: TaskId) -> Desk:
         """Return the desk of a Task, opening what another process made since.
@@ -179,10 +182,13 @@ class Session:
     def _open(self, found: Found) -> Desk:
         there = self._active.get(found.task_id)
         if there is not None and there[0] == found.name:
-            if not there[1].is_over:
+            if there[1].is_alive:
                 return there[1]
             del self._active[found.task_id]
-            self._keep_over(found.name, there[1])
+            if there[1].is_over:
+                self._keep_over(found.name, there[1])
+            else:
+                there[1].close()  # Its log was damaged; perhaps somebody mended it.
         if found.ended is not None:
             desk = self._over.get(found.name) or self._new_desk(found.name)
             self._keep_over(found.name, desk)
@@ -212,18 +218,26 @@ class Session:
             self._keep_over(*before)
         self._active[task.task_id] = (name, self._new_desk(name, wal, task))
 
+    def _answer_again(self, desk: Desk, command: CreateTask, actor: Actor) -> Receipt | None:
+        if command.command_id is None:
+            desk.glance(lambda _: None)
+            return None
+        return desk.recall(command.command_id, actor)
+
     def _active_already(self, command: CreateTask, actor: Actor) -> Receipt | None:
         """Refuse a second active Task of the same id, unless this very command made the first."""
         found = self._catalogue.find(command.task_id)
         if found is None or found.ended is not None:
             return None
         desk = self._open(found)
-        if desk.is_over:
-            return None
-        if command.command_id is not None:
-            again = desk.recall(command.command_id, actor)
-            if again is not None:
-                return again
+        try:
+            again = self._answer_again(desk, command, actor)
+        except Unavailable:
+            if self._catalogue.find(command.task_id) is not None:
+                raise
+            return None  # It was a creation that a crash cut short, and is set aside now.
+        if again is not None or desk.is_over:
+            return again
         raise Refused(
             Code.VALIDATION_ERROR,
             f"$.task_id {command.task_id!r} is the id of an active Task ({found.name}). Choose "

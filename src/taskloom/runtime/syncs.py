@@ -2,18 +2,21 @@
 
 A sync is started at the end of the loop's round, when everybody who was about to ask has asked.
 It runs where it stands while the disk is quick: on a quick disk, handing it to another thread
-and back costs as much as the sync itself. After a slow one the next go to a thread, until the
-disk is quick again.
+and back costs as much as the sync itself. After a slow one the next few go to a thread.
 """
 
 from asyncio import AbstractEventLoop, Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from taskloom.errors import TaskloomError
 from taskloom.runtime.desk import QUICK_S, Desk, Ticket
 
 if TYPE_CHECKING:
     AnyTicket = Ticket[Any]
+
+
+_SLOW_SYNCS: Final = 16
+"""How many syncs go to a thread after a slow one before the loop tries again itself."""
 
 
 class Syncs:
@@ -24,6 +27,8 @@ class Syncs:
         self._loop = loop
         self._desk = desk
         self._waiting: list[tuple[AnyTicket, Future[None]]] = []
+        self._slow = 0
+        """How many more syncs go to a thread."""
 
     def wait(self, ticket: "AnyTicket") -> "Future[None]":
         """Return what to await before giving the ticket's answer away."""
@@ -35,19 +40,39 @@ class Syncs:
 
     def _run(self) -> None:
         waiting, self._waiting = self._waiting, []
-        last = waiting[-1][0]
-        if self._desk.last_sync_s < QUICK_S:
-            try:
-                settled = self._desk.try_settle(last)
-            except TaskloomError:
-                settled = True  # Each of them is told below what became of its own.
-            if settled:
-                self._answer(waiting)
+        try:
+            if self._slow == 0 and self._settle_here(waiting[-1][0]):
+                self._let_go(waiting)
                 return
-        done = self._loop.run_in_executor(None, _settle, self._desk, last)
-        done.add_done_callback(lambda _: self._answer(waiting))
+            self._slow = max(0, self._slow - 1)
+            done = self._loop.run_in_executor(None, _settle, self._desk, waiting[-1][0])
+            done.add_done_callback(lambda _: self._answer(waiting))
+        except TaskloomError:
+            self._answer(waiting)
+        except BaseException as bug:
+            for _, future in waiting:  # Whatever went wrong, nobody is left waiting.
+                if not future.done():
+                    future.set_exception(bug)
+            raise
+
+    def _settle_here(self, ticket: "AnyTicket") -> bool:
+        settled = self._desk.try_settle(ticket)
+        if settled and self._desk.last_sync_s > QUICK_S:
+            self._slow = _SLOW_SYNCS
+        return settled
+
+    def _let_go(self, waiting: "list[tuple[AnyTicket, Future[None]]]") -> None:
+        """Tell everybody yes: a sync takes all that was staged before it."""
+        epoch = waiting[-1][0].epoch
+        if waiting[0][0].epoch != epoch:  # Something failed between the first and the last.
+            self._answer(waiting)
+            return
+        for _, future in waiting:
+            if not future.done():
+                future.set_result(None)
 
     def _answer(self, waiting: "list[tuple[AnyTicket, Future[None]]]") -> None:
+        """Tell each caller what became of its own change."""
         for ticket, future in waiting:
             if future.done():
                 continue  # The caller has left; the change is durable all the same.

@@ -32,6 +32,8 @@ class Turn:
         self._condition = condition
         self._state = _State.FREE
         self._syncs = 0
+        self._waiting = 0
+        """Threads to wake when something changes; mostly none, and waking nobody costs too."""
 
     @property
     def is_ours(self) -> bool:
@@ -50,7 +52,9 @@ class Turn:
                     return self._ask()
             if not wait:
                 return None
+            self._waiting += 1
             self._condition.wait()
+            self._waiting -= 1
 
     def _ask(self) -> bool:
         self._state = _State.ASKING
@@ -67,7 +71,8 @@ class Turn:
     def _begin(self) -> bool:
         self._state = _State.OURS
         self._syncs = 0
-        self._condition.notify_all()
+        if self._waiting:
+            self._condition.notify_all()
         return True
 
     def count_sync(self) -> None:
@@ -78,4 +83,5 @@ class Turn:
         """Give the turn back."""
         self._wal.release()
         self._state = _State.FREE
-        self._condition.notify_all()
+        if self._waiting:
+            self._condition.notify_all()

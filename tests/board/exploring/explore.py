@@ -28,6 +28,8 @@ from tests.board.stage import replay
 
 Moves: TypeAlias = Callable[[Task], Iterable[Move]]
 
+_CODES = frozenset(Code)
+
 
 class Broken(AssertionError):
     """An invariant does not hold; the message tells how to get there."""
@@ -93,7 +95,7 @@ def _expand(node: Node, moves: Moves, seen: Seen, tick: timedelta) -> Iterable[N
             events = decide(node.task, move.command, move.actor, node.now)
         except Refused as refused:
             seen.refusals += 1
-            if not isinstance(refused.code, Code) or not refused.message:
+            if refused.code not in _CODES or not refused.message:
                 raise Broken(f"{node.story()}\n{move}\n  is refused without a word") from refused
         except Exception as error:
             raise Broken(f"{node.story()}\n{move}\n  fails with {error!r}") from error

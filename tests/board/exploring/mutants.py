@@ -20,6 +20,7 @@ from taskloom.board import (
     StepStatus,
     Task,
     TaskStatus,
+    UpdateBoard,
     patch,
     promoting,
     stepping,
@@ -38,6 +39,7 @@ Patch: TypeAlias = Callable[[pytest.MonkeyPatch], None]
 
 # `taskloom.board` shows the functions of these names, which hide their modules.
 _DECIDE: Final[dict[str, Any]] = decide_function.__globals__
+_DECIDERS: Final[dict[type, Any]] = _DECIDE["_DECIDERS"]
 _EVOLVE: Final[dict[str, Any]] = evolve_function.__globals__
 
 
@@ -94,29 +96,29 @@ def _claims_what_is_not_ready(to: pytest.MonkeyPatch) -> None:
         claim = StepClaimed(step.status, actor.agent_id, actor.run_id, now + LEASE)
         return [Event(claim, step.step_id)]
 
-    to.setitem(_DECIDE, "decide_claim", grab)
+    to.setitem(_DECIDERS, ClaimStep, grab)
 
 
 def _claims_twice(to: pytest.MonkeyPatch) -> None:
-    real = _DECIDE["decide_claim"]
+    real = _DECIDERS[ClaimStep]
 
     def forgetful(task: Task, *rest: object) -> list[Event]:
         return real(replace(task, claims={}), *rest)
 
-    to.setitem(_DECIDE, "decide_claim", forgetful)
+    to.setitem(_DECIDERS, ClaimStep, forgetful)
 
 
 def _claims_in_a_blocked_task(to: pytest.MonkeyPatch) -> None:
-    real = _DECIDE["decide_claim"]
+    real = _DECIDERS[ClaimStep]
 
     def blind(task: Task, *rest: object) -> list[Event]:
         return real(replace(task, status=TaskStatus.RUNNING), *rest)
 
-    to.setitem(_DECIDE, "decide_claim", blind)
+    to.setitem(_DECIDERS, ClaimStep, blind)
 
 
 def _refused_update_is_half_applied(to: pytest.MonkeyPatch) -> None:
-    real = _DECIDE["decide_update"]
+    real = _DECIDERS[UpdateBoard]
 
     def sloppy(task: Task, *rest: object) -> list[Event]:
         try:
@@ -125,7 +127,7 @@ def _refused_update_is_half_applied(to: pytest.MonkeyPatch) -> None:
             task.title += "!"
             raise
 
-    to.setitem(_DECIDE, "decide_update", sloppy)
+    to.setitem(_DECIDERS, UpdateBoard, sloppy)
 
 
 def _expires_early(to: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def clone(task: Task) -> Task:
         steps[step_id] = new = copy(old)
         new.dependents = set(old.dependents)
     counts, claims = dict(task.counts), dict(task.claims)
-    other = replace(task, steps=steps, counts=counts, claims=claims, _index=None)
+    other = replace(task, steps=steps, counts=counts, claims=claims, live_index=None)
     assert other.index is other.live_index
     return other
 
@@ -88,7 +88,7 @@ _OF_TASK = attrgetter(
     *(
         item.name
         for item in fields(Task)
-        if item.name not in ("steps", "counts", "claims", "_index")
+        if item.name not in ("steps", "counts", "claims", "live_index")
     )
 )
 _OF_STEP = attrgetter(*(item.name for item in fields(Step) if item.name != "dependents"))

@@ -1,0 +1,1 @@
+"""What `make bench` measures: ratios within one run, each beside its ceiling."""

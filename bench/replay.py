@@ -1,0 +1,79 @@
+"""Reading a whole log back, beside decoding the same lines and doing nothing with them."""
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import msgspec
+
+from bench.boards import create, dag, session, work_through
+from bench.table import Row
+from taskloom.log import JsonlLog, Wal
+from taskloom.runtime import restore
+
+SIZES = (10_000, 100_000, 1_000_000)
+REPEATS = 3
+
+
+def run() -> Iterator[Row]:
+    """Measure."""
+    per_event: list[float] = []
+    for events in SIZES:
+        with TemporaryDirectory(dir=".") as name:
+            place = Path(name)
+            written = _write(place, events)
+            path = next(place.rglob("*.wal.jsonl"))
+            lines = path.read_bytes().splitlines()
+            replay = _best(lambda: _replay(place))
+            decode = msgspec.json.Decoder().decode
+            alone = _best(lambda: _each(decode, lines))
+        per_event.append(replay / written)
+        yield Row(
+            f"replay of {written:,} events, beside msgspec.json.decode",
+            f"{written / replay:,.0f}/s",
+            f"{written / alone:,.0f}/s",
+            alone / replay,
+            0.4,
+            at_least=True,
+        )
+    yield Row(
+        f"replay, cost of an event at {SIZES[-1]:,} beside {SIZES[0]:,}",
+        f"{per_event[-1] * 1e6:.2f} us",
+        f"{per_event[0] * 1e6:.2f} us",
+        per_event[-1] / per_event[0],
+        1.5,
+    )
+
+
+def _write(place: Path, events: int) -> int:
+    """Write a log of about that many events: a plan, worked through, eight events a step."""
+    desk = create(session(place), dag(events // 8))
+    work_through(desk, notes=4)
+    total = desk.glance(lambda task: task.seq)
+    desk.close()
+    return total
+
+
+def _replay(place: Path) -> None:
+    wal: Wal = JsonlLog(place / "tasks" / "s1").open("build-the-thing")
+    restore(wal, None)
+    wal.close()
+
+
+def _each(decode: Callable[[bytes], object], lines: list[bytes]) -> None:
+    for line in lines:
+        decode(line)
+
+
+def _best(call: Callable[[], None]) -> float:
+    times: list[float] = []
+    for _ in range(REPEATS):
+        gc.collect()
+        gc.disable()
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+        gc.enable()
+    return min(times)

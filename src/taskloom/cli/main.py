@@ -1,0 +1,54 @@
+"""The program `taskloom`: which command was asked for, and how it ends."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from taskloom.cli.arguments import build_parser
+
+USAGE: Final = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return the exit code."""
+    parser = build_parser()
+    given = parser.parse_args(arguments)
+    if given.version:
+        from taskloom import __version__
+
+        sys.stdout.write(f"taskloom {__version__}\n")
+        return 0
+    if given.command is None:
+        given.parser.print_help(sys.stderr)
+        return USAGE
+    from taskloom.cli.ending import guarded
+
+    return guarded(lambda: _load(given.command)(given), as_json=given.json)
+
+
+def _load(command: str) -> Callable[[Namespace], int]:
+    """Import no more than one command needs."""
+    match command:
+        case "list" | "show" | "replay" | "diff":
+            from taskloom.cli import board
+
+            return {"list": board.list_tasks, "show": board.show, "replay": board.replay}.get(
+                command, board.diff
+            )
+        case "log":
+            from taskloom.cli.timeline import log
+
+            return log
+        case "verify":
+            from taskloom.cli.checking import verify
+
+            return verify
+        case _:
+            from taskloom.cli.demo import demo
+
+            return demo
+
+
+if __name__ == "__main__":
+    sys.exit(main())

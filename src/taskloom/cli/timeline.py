@@ -1,0 +1,80 @@
+"""The command that shows what happened: log."""
+
+from argparse import Namespace
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from itertools import islice
+from time import sleep
+from typing import Final
+
+from taskloom.cli.ending import FINE
+from taskloom.cli.output import console, note, print_json_line
+from taskloom.cli.place import find_log
+from taskloom.runtime.inspect import Entry, WalFile
+
+LIMIT: Final = 200
+"""For people, unless they ask for more; programs get everything."""
+
+LOOK_S: Final = 0.2
+"""How often a follower looks for news: quick for an eye, next to nothing for a machine."""
+
+
+def log(given: Namespace) -> int:
+    """Show the events, then those that come if asked to."""
+    path = find_log(given, given.task)
+    with closing(WalFile(path)) as wal:
+        show = print_json_line if given.json else _printer(given)
+        shown = _choose(wal.entries(after=given.after or 0), given)
+        last = _each(shown, show)
+        if given.follow:
+            _follow(wal, last, show)
+        elif wal.torn_bytes and not given.json:
+            note(f"{wal.torn_bytes} bytes of a write that a crash cut short follow; never true")
+    return FINE
+
+
+def _choose(entries: Iterator[Entry], given: Namespace) -> Iterable[Entry]:
+    limit: int | None = given.limit
+    if limit is None and not (given.json or given.all):
+        limit = LIMIT
+    if limit is None:
+        return entries
+    if given.after is None:
+        last = deque(entries, limit)
+        if last and last[0].wal_seq > 1:
+            note(f"begins at line {last[0].wal_seq}; --all shows what was before")
+        return last
+    return islice(entries, limit)
+
+
+def _each(entries: Iterable[Entry], show: Callable[[Entry], None]) -> Entry | None:
+    last = None
+    for entry in entries:
+        show(entry)
+        last = entry
+    return last
+
+
+def _follow(wal: WalFile, last: Entry | None, show: Callable[[Entry], None]) -> None:
+    """Go on until the Task has ended: nothing follows that."""
+    while last is None or not last.is_last:
+        last = _each(wal.entries(), show) or last
+        if last is None or not last.is_last:
+            sleep(LOOK_S)
+
+
+def _printer(given: Namespace) -> Callable[[Entry], None]:
+    from rich.text import Text
+
+    from taskloom.view.lists import EVENT_HEADING, draw_entry
+
+    out = console()
+    out.print(Text(EVENT_HEADING, "bold"), no_wrap=True, overflow="ellipsis")
+
+    def show(entry: Entry) -> None:
+        out.print(draw_entry(entry), no_wrap=True, overflow="ellipsis")
+        if given.follow:
+            out.file.flush()
+
+    return show

@@ -1,0 +1,157 @@
+"""Questions about steps: what is left out, what a worker sees, and pages."""
+
+from collections.abc import Collection
+
+import pytest
+
+from taskloom.board import (
+    Actor,
+    FailTask,
+    QuerySteps,
+    StepPage,
+    StepStatus,
+    query_steps,
+    view_task,
+)
+from taskloom.errors import Code, Refused
+from tests.board.stage import ANN, BOB, BOSS, TASK, Stage, given, step, worker
+
+_S = StepStatus
+
+
+def ask(stage: Stage, actor: Actor = BOSS, **query: object) -> StepPage:
+    return query_steps(stage.task, QuerySteps(task_id=TASK, **query), actor)  # pyright: ignore[reportArgumentType]  # wrong types are sent too
+
+
+def ids(page: StepPage) -> list[str]:
+    return [each.step_id for each in page.steps]
+
+
+def board() -> Stage:
+    """z done, y failed, x cancelled, then c claimed by ann, b ready in pool art, a waiting."""
+    stage = given(
+        *(step(name) for name in "zyxc"), step("b", worker_pool_id="art"), step("a", "c")
+    ).complete("z")
+    stage.set("y", "failed", reason="No")
+    stage.update({"op": "cancel_step", "step_id": "x"})
+    stage.claim("c", ANN)
+    return stage
+
+
+@pytest.mark.spec("TB-607")
+def test_steps_that_are_over_are_left_out_unless_asked_for() -> None:
+    stage = board()
+    assert ids(ask(stage)) == ["c", "b", "a"]
+    assert ids(ask(stage, include_terminal_steps=True)) == ["z", "y", "x", "c", "b", "a"]
+    assert ids(ask(stage, statuses=[_S.COMPLETED, _S.READY])) == ["z", "b"]
+
+
+@pytest.mark.spec("TB-607")
+@pytest.mark.parametrize("statuses", [["failed"], {_S.FAILED}, ("failed", "failed")])
+def test_statuses_may_come_in_any_collection(statuses: Collection[str]) -> None:
+    assert ids(ask(board(), statuses=statuses)) == ["y"]
+
+
+@pytest.mark.spec("TB-607", "TB-205")
+def test_steps_come_in_order_of_creation_across_pools_and_statuses() -> None:
+    stage = given(*(step(f"s{at}", worker_pool_id=f"p{at % 3}") for at in range(9)))
+    stage.update({"op": "update_step", "step_id": "s0", "fields": {"worker_pool_id": "p9"}})
+    stage.claim("s4", worker("ann-1", pool="p1"))
+    assert ids(ask(stage)) == [f"s{at}" for at in range(9)]
+
+
+@pytest.mark.spec("TB-607")
+def test_a_query_by_pool_and_by_holder() -> None:
+    stage = board()
+    assert ids(ask(stage, worker_pool_id="art")) == ["b"]
+    assert ids(ask(stage, claimed_by_agent_id="ann")) == ["c"]
+    assert ids(ask(stage, claimed_by_agent_id="bob")) == []
+
+
+@pytest.mark.spec("TB-607")
+def test_pages_follow_each_other_without_gap_or_repeat() -> None:
+    stage = given(*(step(f"s{at}") for at in range(120)))
+    first = ask(stage)
+    assert (len(first.steps), first.has_more) == (50, True)
+    pages = [ask(stage, limit=40, offset=at) for at in (0, 40, 80)]
+    assert [name for page in pages for name in ids(page)] == list(stage.task.steps)
+    assert [page.has_more for page in pages] == [True, True, False]
+    assert ids(ask(stage, offset=500)) == []
+
+
+@pytest.mark.spec("TB-607")
+def test_an_ended_task_can_be_asked_and_is_not_changed_by_it() -> None:
+    stage = board()
+    stage.do(FailTask(task_id=TASK))
+    assert ids(ask(stage)) == []
+    assert ids(ask(stage, statuses=["failed"])) == ["y", "c", "b", "a"]
+
+
+@pytest.mark.spec("TB-608")
+def test_a_worker_sees_its_pool_within_its_scope_five_at_a_time() -> None:
+    stage = given(*(step(f"s{at}") for at in range(8)), step("other", worker_pool_id="art"))
+    assert ids(ask(stage, ANN)) == ["s0", "s1", "s2", "s3", "s4"]
+    assert ask(stage, ANN).has_more
+    assert ids(ask(stage, worker("cat-1", pool="art"))) == ["other"]
+    assert ids(ask(stage, worker("cat-1", only=["s6", "other"]))) == ["s6"]
+    assert ids(ask(stage, ANN, worker_pool_id="art")) == []
+    assert len(ask(stage, ANN, limit=7).steps) == 7
+
+
+@pytest.mark.spec("TB-608")
+def test_a_worker_is_shown_ready_steps_that_it_could_claim() -> None:
+    stage = board()
+    stage.later()
+    stage.expire()
+    assert ids(ask(stage, BOB, statuses=["ready"])) == ["c"]
+    stage.claim("c", BOB)
+    assert ids(ask(stage, BOB, statuses=["ready"])) == []
+
+
+@pytest.mark.spec("TB-608")
+def test_a_worker_asks_only_about_its_own_task() -> None:
+    with pytest.raises(Refused) as caught:
+        ask(board(), worker("bob-1", task="other"))
+    assert caught.value.code is Code.PERMISSION_DENIED
+
+
+WRONG: list[tuple[str, object]] = [
+    ("$.limit", 0),
+    ("$.limit", -1),
+    ("$.limit", "5"),
+    ("$.limit", True),
+    ("$.limit", 10**9),
+    ("$.offset", -1),
+    ("$.offset", None),
+    ("$.statuses", []),
+    ("$.statuses", "ready"),
+    ("$.statuses", 5),
+    ("$.statuses[0]", ["done"]),
+    ("$.statuses[1]", ["ready", 7]),
+    ("$.worker_pool_id", "No Pool"),
+    ("$.worker_pool_id", 3),
+    ("$.include_terminal_steps", "yes"),
+]
+
+
+@pytest.mark.spec("TB-607")
+@pytest.mark.parametrize(("path", "value"), WRONG)
+def test_a_wrong_question_is_refused_with_its_path(path: str, value: object) -> None:
+    name = path.removeprefix("$.").partition("[")[0]
+    with pytest.raises(Refused) as caught:
+        ask(board(), BOSS, **{name: value})
+    assert caught.value.code is Code.VALIDATION_ERROR
+    assert caught.value.details["path"] == path
+
+
+@pytest.mark.spec("TB-603")
+def test_a_task_is_shown_with_or_without_the_steps_that_are_over() -> None:
+    task = board().task
+    whole = view_task(task, "")
+    assert [each.step_id for each in whole.steps] == ["z", "y", "x", "c", "b", "a"]
+    short = view_task(task, "", include_terminal_steps=False)
+    assert [each.step_id for each in short.steps] == ["c", "b", "a"]
+    assert short.counts == whole.counts
+    assert whole.step("b").worker_pool_id == "art"
+    with pytest.raises(KeyError):
+        short.step("z")

@@ -1,0 +1,71 @@
+"""The compact summary: within its budget whatever the Task is, and what matters first."""
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from taskloom.board import FailTask, summarise
+from taskloom.board.summary import BUDGET_BYTES
+from tests.board.stage import ANN, BOB, TASK, given, step, worker
+
+TITLES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=300).filter(
+    lambda text: bool(text.strip())
+)
+
+
+@pytest.mark.spec("TB-618")
+@for_all(titles=st.lists(TITLES, min_size=1, max_size=40), budget=st.integers(0, 3_000))
+@settings(max_examples=150)
+def test_a_summary_never_exceeds_its_budget(titles: list[str], budget: int) -> None:
+    stage = given(*(step(f"s{at}", title=title) for at, title in enumerate(titles)))
+    assert len(summarise(stage.task, budget_bytes=budget).text.encode()) <= budget
+
+
+@pytest.mark.spec("TB-618")
+def test_a_big_task_is_counted_and_says_how_to_ask_for_the_rest() -> None:
+    stage = given(*(step(f"s{at}", title="word " * 50) for at in range(2_000)))
+
+    summary = summarise(stage.task)
+
+    assert len(summary.text.encode()) <= BUDGET_BYTES
+    assert "steps: 2000 ready" in summary.text
+    shown = sum(line.startswith("- ") for line in summary.text.splitlines())
+    assert shown > 10
+    assert summary.left_out == 2_000 - shown
+    last = summary.text.splitlines()[-1]
+    assert str(summary.left_out) in last
+    assert "task_query_steps" in last
+
+
+@pytest.mark.spec("TB-618")
+def test_what_needs_somebody_comes_first() -> None:
+    names = ("waits", "ready", "failed", "claimed", "running", "blocked", "done")
+    stage = given(*map(step, names)).complete("done")
+    stage.update({"op": "add_dependency", "step_id": "waits", "depends_on_step_id": "ready"})
+    for name, run in (("claimed", ANN), ("running", BOB), ("blocked", worker("cat-1"))):
+        stage.claim(name, run)
+    stage.set("running", "running", BOB)
+    stage.set("blocked", "blocked", worker("cat-1"), reason="Which colour?")
+    stage.set("failed", "failed", reason="No paint")
+
+    lines = summarise(stage.task).text.splitlines()
+
+    order = [line.split()[1] for line in lines if line.startswith("- ")]
+    assert order == ["blocked", "running", "claimed", "failed", "ready", "waits"]
+    assert "- blocked [blocked] BLOCKED (Which colour?)" in lines
+    assert "- running [running] RUNNING by bob" in lines
+    assert "- waits [pending] WAITS waits for 1" in lines
+    assert summarise(stage.task).left_out == 0
+
+
+@pytest.mark.spec("TB-311", "TB-209")
+def test_diagnostics_and_the_outcome_are_in_the_summary() -> None:
+    stage = given(step("a"))
+    stage.set("a", "failed", reason="No")
+    assert "stalled" in summarise(stage.task).text
+    stage.set("a", "pending")
+    stage.complete("a")
+    assert "completeable" in summarise(stage.task).text
+    stage.do(FailTask(task_id=TASK, reason="Out of money"))
+    assert "reason: Out of money" in summarise(stage.task).text

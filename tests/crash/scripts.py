@@ -139,7 +139,7 @@ class Script:
         lines = encode(events, origin, self._chain, after=after, base=base)
         for seq, event in enumerate(events[evolved:], after + 1 + evolved):
             evolve(self.task, event.payload, event.step_id, at, seq)
-        self.data += b"".join(lines)
+        self.data += lines
         self.sizes.append(len(events))
         self.decisions.append(End(len(self.data), after + len(events), self._chain.crc))
 

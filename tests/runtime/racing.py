@@ -6,6 +6,7 @@ its standard input, races, and prints what it won and how long it waited.
 """
 
 import asyncio
+import faulthandler
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,7 @@ from taskloom import (
 from taskloom.errors import Code
 
 TASK: Final = "race"
+HANGS_S: Final = 60.0
 BOSS: Final = Actor(agent_id="boss", run_id="boss-1", session_id="s1", role=Role.ORCHESTRATOR)
 
 
@@ -126,6 +128,7 @@ def main() -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()
+    faulthandler.dump_traceback_later(HANGS_S, exit=True)  # Say where it hangs, if it does.
     if how == "tasks":
         tallies = asyncio.run(race_tasks(Path(project), names, int(steps)))
     else:

@@ -52,8 +52,10 @@ def start(project: Path, how: str, names: Sequence[str]) -> "subprocess.Popen[st
     )
 
 
-def race_processes(project: Path, how: Sequence[str], claimers: int) -> list[Tally]:
-    """Let processes race, `claimers` in each; all begin at the same moment."""
+def race_processes(
+    project: Path, how: Sequence[str], claimers: int
+) -> tuple[list[Tally], float]:
+    """Let processes race, `claimers` in each; all begin at the same moment. Time the race."""
     children = [
         start(project, way, [f"p{n}c{m}" for m in range(claimers)]) for n, way in enumerate(how)
     ]
@@ -62,6 +64,7 @@ def race_processes(project: Path, how: Sequence[str], claimers: int) -> list[Tal
         for child in children:
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n"
+        began = perf_counter()
         for child in children:
             assert child.stdin is not None
             child.stdin.write("go\n")
@@ -72,8 +75,9 @@ def race_processes(project: Path, how: Sequence[str], claimers: int) -> list[Tal
             tallies += [Tally(**each) for each in json.loads(said)]
     finally:
         for child in children:
-            child.kill()
-    return tallies
+            with child:  # Waits for it and closes its pipes.
+                child.kill()
+    return tallies, perf_counter() - began
 
 
 def describe(tallies: Sequence[Tally], seconds: float, steps: int = STEPS) -> str:
@@ -90,10 +94,9 @@ def repeat_race(tmp_path: Path, how: Sequence[str], repeats: int) -> list[str]:
     for number in range(repeats):
         project = tmp_path / str(number)
         create(project)
-        began = perf_counter()
-        tallies = race_processes(project, how, 32 // len(how))
+        tallies, seconds = race_processes(project, how, 32 // len(how))
         check(project, tallies)
-        said.append(describe(tallies, perf_counter() - began))
+        said.append(describe(tallies, seconds))
     return said
 
 

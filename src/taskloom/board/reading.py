@@ -23,7 +23,8 @@ def fields(
     value: object, path: str, *, required: Collection[str], optional: Collection[str] = ()
 ) -> Mapping[str, object]:
     """Return `value` as an object that has the required fields and no unknown ones."""
-    if not isinstance(value, Mapping):
+    # What is a dict need not be asked whether it is a mapping: that question is a slow one.
+    if type(value) is not dict and not isinstance(value, Mapping):
         refuse(path, f"must be an object, not {kind(value)}.")
     found = cast(Mapping[str, object], value)
     for name in found:
@@ -39,7 +40,8 @@ def fields(
 
 def items(value: object, path: str, *, most: int, least: int = 0) -> Sequence[object]:
     """Return `value` as a list whose length is within bounds."""
-    if isinstance(value, str) or not isinstance(value, Sequence):
+    plain = type(value) is tuple or type(value) is list
+    if not plain and (isinstance(value, str) or not isinstance(value, Sequence)):
         refuse(path, f"must be a list, not {kind(value)}.")
     found = cast(Sequence[object], value)
     if len(found) < least:

@@ -21,6 +21,7 @@ SEAL_START: Final = b',"crc":"'
 """Where a seal may begin; inside a string the quotes would be escaped."""
 SEAL_BYTES: Final = len(b',"crc":"00000000"}\n')
 _SEAL: Final = b',"crc":"%08x"}\n'
+_END: Final = ord("}")
 _CRC_AT: Final = slice(-11, -3)
 
 
@@ -35,11 +36,22 @@ class Chain:
 
     def seal(self, body: bytes) -> bytes:
         """Turn a JSON object into the next line of the file."""
-        assert body.endswith(b"}"), "a line is one JSON object"
-        crc = crc32(body[:-1], self.crc)
+        line = bytearray(body)
+        self.seal_end(line, 0)
+        return bytes(line)
+
+    def seal_end(self, lines: bytearray, start: int) -> None:
+        """Turn the JSON object that begins at `start` and ends the buffer into a line.
+
+        In place: the line of a big plan is not copied once more for a checksum's sake.
+        """
+        assert lines[-1] == _END, "a line is one JSON object"
+        del lines[-1]
+        with memoryview(lines) as view:
+            crc = crc32(view[start:] if start else view, self.crc)
         seal = _SEAL % crc
         self.crc = crc32(seal, crc)
-        return body[:-1] + seal
+        lines += seal
 
 
 def is_framed(line: bytes) -> bool:

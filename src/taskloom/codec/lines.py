@@ -108,17 +108,18 @@ def _decoder(
 decode_step: Final = cast("Callable[[bytes], Step]", _decoder(_NEEDED))
 """Read one line with no more than `evolve` needs; raises one of `DECODE_ERRORS`."""
 _decode_line: Final = cast("Callable[[bytes], Line]", _decoder([*_NEEDED, *_ENVELOPE]))
-_encode: Final = msgspec.json.Encoder().encode
+_encode_into: Final = msgspec.json.Encoder().encode_into
 
 
 def encode(
     events: Sequence[Event], origin: Origin, chain: Chain, *, after: Seq, base: Seq
-) -> list[bytes]:
+) -> bytearray:
     """Write the lines of one decision, to follow line `after`; see `frame` for `base`."""
     size = len(events)
-    lines: list[bytes] = []
+    lines = bytearray()
     for place, event in enumerate(events, 1):
-        body = _encode(
+        start = len(lines)
+        _encode_into(
             _Out(
                 wal_seq=after + place,
                 session_id=origin.session_id,
@@ -132,9 +133,11 @@ def encode(
                 created_at=origin.at,
                 command_id=origin.command_id,
                 tx=(place, size, base),
-            )
+            ),
+            lines,
+            -1,
         )
-        lines.append(chain.seal(body))
+        chain.seal_end(lines, start)
     return lines
 
 

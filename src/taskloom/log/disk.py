@@ -34,7 +34,7 @@ class Disk(Protocol):
         """Close a descriptor; its lock goes with it."""
         ...
 
-    def write(self, fd: int, data: bytes | memoryview) -> int:
+    def write(self, fd: int, data: bytes | bytearray | memoryview) -> int:
         """Append some of `data`; return how much was taken."""
         ...
 
@@ -98,7 +98,7 @@ class OsDisk:
         """Close a descriptor."""
         os.close(fd)
 
-    def write(self, fd: int, data: bytes | memoryview) -> int:
+    def write(self, fd: int, data: bytes | bytearray | memoryview) -> int:
         """Append some of `data`."""
         return os.write(fd, data)
 

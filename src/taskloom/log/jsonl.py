@@ -73,7 +73,7 @@ class JsonlLog:
         finally:
             self._close(fd)
 
-    def create(self, name: str, lines: bytes, *, then: Position) -> JsonlWal:
+    def create(self, name: str, lines: bytes | bytearray, *, then: Position) -> JsonlWal:
         """Make a new file. Call it within `exclusive`."""
         path = self._path(name)
         try:
@@ -99,7 +99,7 @@ class JsonlLog:
                 raise path_conflict(name, str(path)) from there
         return self._disk.open(path, CREATE)
 
-    def _fill(self, fd: int, lines: bytes) -> None:
+    def _fill(self, fd: int, lines: bytes | bytearray) -> None:
         self._disk.lock(fd, wait=True)
         write_all(self._disk, fd, lines)
         if self._durable:

@@ -197,7 +197,7 @@ class JsonlWal:
                 self._disk.close(fd)
 
 
-def write_all(disk: Disk, fd: int, data: bytes) -> None:
+def write_all(disk: Disk, fd: int, data: bytes | bytearray) -> None:
     """Write every byte; a system may take fewer at a time than it is given."""
     taken = disk.write(fd, data)
     if taken == len(data):

@@ -34,7 +34,7 @@ class MemoryLog:
         with self._lock:
             yield
 
-    def create(self, name: str, lines: bytes, *, then: Position) -> Wal:
+    def create(self, name: str, lines: bytes | bytearray, *, then: Position) -> Wal:
         """Make a new log."""
         with self._lock:
             if name in self._kept:

@@ -134,7 +134,7 @@ class Log(Protocol):
         """Keep everybody else from creating a log in this session."""
         ...
 
-    def create(self, name: str, lines: bytes, *, then: Position) -> Wal:
+    def create(self, name: str, lines: bytes | bytearray, *, then: Position) -> Wal:
         """Make a new log that holds `lines`, durably.
 
         Raises:

@@ -79,7 +79,7 @@ class Desk:
         self._syncing = Lock()
         self._task = task
         self._chain = Chain(wal.position.crc)
-        self._staged: list[bytes] = []
+        self._staged: list[bytearray] = []
         self._staged_after: Position = wal.position
         self._durable_seq: Seq = wal.position.seq
         self._in_flight = False
@@ -346,7 +346,7 @@ class Desk:
         if origin.command_id is not None:
             for seq in (after + 1, task.seq):
                 note_done(task, origin.command_id, seq, origin.run_id)
-        self._staged.extend(lines)
+        self._staged.append(lines)
         self._chain = chain
 
 

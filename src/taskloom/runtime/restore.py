@@ -1,14 +1,11 @@
 """A Task from its log: all of it, what is new in it, or up to some line of it."""
 
-import gc
-from collections.abc import Generator
-from contextlib import contextmanager
-
 from taskloom.board import Task
 from taskloom.codec import Replay, ReplayForeign
 from taskloom.errors import Damage
 from taskloom.ids import Seq
 from taskloom.log import Wal
+from taskloom.runtime.collector import collector_off
 
 
 def restore(wal: Wal, task: Task | None, *, until: Seq | None = None) -> Task:
@@ -28,7 +25,7 @@ def restore(wal: Wal, task: Task | None, *, until: Seq | None = None) -> Task:
             raise Damage(1, "the file holds no whole decision")
         return task
     replay = ReplayForeign(task) if wal.is_foreign else Replay(task)
-    with _collector_off():
+    with collector_off():
         replay.add(first, until=until)
         for piece in pieces:
             if until is not None and replay.seq >= until:
@@ -36,15 +33,3 @@ def restore(wal: Wal, task: Task | None, *, until: Seq | None = None) -> Task:
             replay.add(piece, until=until)
     assert replay.task is not None
     return replay.task
-
-
-@contextmanager
-def _collector_off() -> Generator[None]:
-    """Keep the garbage collector from walking a growing board again and again."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -31,6 +31,7 @@ from taskloom.ids import SessionId, TaskId
 from taskloom.log import Log, Position, Wal
 from taskloom.runtime.catalogue import Catalogue, Found
 from taskloom.runtime.clock import Clock, SystemClock
+from taskloom.runtime.collector import collector_off
 from taskloom.runtime.desk import Desk
 from taskloom.runtime.receipts import write_receipt
 
@@ -105,6 +106,10 @@ class Session:
 
     def create(self, command: CreateTask, actor: Actor) -> Receipt:
         """Make a new Task, durably."""
+        with collector_off():
+            return self._create(command, actor)
+
+    def _create(self, command: CreateTask, actor: Actor) -> Receipt:
         now = self._clock.now()
         events = decide_create(command, actor, now, self.rules)
         first = events[0].payload
@@ -123,9 +128,10 @@ class Session:
                 command.command_id,
             )
             chain = Chain()
-            lines = b"".join(encode(events, origin, chain, after=0, base=0))
+            lines = encode(events, origin, chain, after=0, base=0)
             then = Position(len(events), chain.crc)
             wal = self._log.create(first.task.wal_name, lines, then=then)
+            del lines  # A big plan is big twice while both are there.
             task = create(first, now, 1, self.session_id)
             task.event_prefix = origin.event_prefix
             for seq, event in enumerate(events[1:], 2):

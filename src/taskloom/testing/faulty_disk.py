@@ -69,7 +69,7 @@ class FaultyDisk:
         """Close a descriptor. It is closed even if that goes wrong, as on Linux."""
         self._call("close", lambda: self._disk.close(fd), also_if_failing=True)
 
-    def write(self, fd: int, data: bytes | memoryview) -> int:
+    def write(self, fd: int, data: bytes | bytearray | memoryview) -> int:
         """Append some of the data."""
         half = memoryview(data)[: len(data) // 2]
         if self._full:

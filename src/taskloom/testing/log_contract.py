@@ -31,7 +31,7 @@ def some_lines(after: Position, count: int = 1, *, note: str = "") -> tuple[byte
     origin = Origin("s1", "t1", "e", "ann", "ann-1", _AT)
     event = Event(TaskRunning(TaskStatus.PENDING, reason=note))
     lines = encode([event] * count, origin, chain, after=after.seq, base=after.seq)
-    return b"".join(lines), Position(after.seq + count, chain.crc)
+    return bytes(lines), Position(after.seq + count, chain.crc)
 
 
 def append(wal: Wal, count: int = 1, *, note: str = "") -> bytes:

@@ -97,7 +97,7 @@ class MemoryDisk:
         self.unlock(fd)
         del self._open[fd]
 
-    def write(self, fd: int, data: bytes | memoryview) -> int:
+    def write(self, fd: int, data: bytes | bytearray | memoryview) -> int:
         """Append all of it."""
         inode, writable = self._file(fd)
         if not writable:

@@ -41,9 +41,11 @@ def check(disk: MemoryDisk, one: Scenario, end: End, torn: bytes) -> None:
 
 def torn_logs(step: int) -> Iterator[tuple[Scenario, int]]:
     for name in SCENARIO_NAMES:
+        if name == "sixty-four":
+            continue  # Long, and nothing new for recovery.
         one = scenario(name)
         first = one.decisions[1].offset
-        for at in range(first + 1, len(one.data), step):
+        for at in range(first + 1, min(len(one.data), first + 6_000), step):
             if one.whole_until(at).offset != at:
                 yield one, at
 
@@ -88,7 +90,7 @@ CRASHES: Final = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 def test_recovery_may_be_stopped_at_any_call_and_comes_to_the_same_end(
     figure: Callable[[str], None],
 ) -> None:
-    crashed, failed = count_cases(281, CRASHES), count_cases(1_409, (Fault.EIO, Fault.ENOSPC))
+    crashed, failed = count_cases(151, CRASHES), count_cases(701, (Fault.EIO, Fault.ENOSPC))
     assert crashed + failed >= CASES_MIN
     figure(f"{crashed:,} crashes and {failed:,} errors within recovery")
 

@@ -1,10 +1,14 @@
-"""A process to be killed: it changes a board as fast as it can and says what was acknowledged.
+"""Processes to be killed: they change a board as fast as they can and say what is durable.
 
-`victim.py PROJECT BATCH`: claims are decided in batches that share one sync, and after each
-sync the last acknowledged line number is written to standard output.
+Run as a script this is a nursery. For each line `PROJECT BATCH ACKS WATCH` on its standard input
+it forks a victim, which makes changes in batches that share one sync and reports the last
+acknowledged line over a pipe; after so many reports the nursery kills it with -9, at once or, if
+it watches, as soon as the log grows again, in the middle of a write. It answers with the last
+line number that was acknowledged. Forking saves starting Python for each kill.
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Final
@@ -15,6 +19,7 @@ from taskloom.runtime import Session, session_dir
 
 BOSS: Final = Actor(agent_id="boss", run_id="boss-1", session_id="s1", role=Role.ORCHESTRATOR)
 STEPS: Final = 8
+LOOKS_MAX: Final = 2_000_000
 
 
 def note(number: int) -> Command:
@@ -24,9 +29,8 @@ def note(number: int) -> Command:
     )
 
 
-def main() -> None:
+def work(project: Path, batch: int, pipe: int) -> None:
     """Work until killed."""
-    project, batch = Path(sys.argv[1]), int(sys.argv[2])
     session = Session(JsonlLog(session_dir(project, "s1")), "s1")
     session.resume()
     if not session.found():
@@ -41,7 +45,39 @@ def main() -> None:
             number += 1
         assert ticket is not None
         desk.settle(ticket)
-        os.write(1, b"%d\n" % ticket.seq)
+        os.write(pipe, b"%d\n" % ticket.seq)
+
+
+def kill_one(project: Path, batch: int, acks: int, *, watch: bool) -> int:
+    """Let one victim work until it has reported so often, then kill it."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            work(project, batch, writing)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as said:
+        lines = [said.readline() for _ in range(acks)]
+        path = session_dir(project, "s1") / "plan.wal.jsonl"
+        size = path.stat().st_size
+        for _ in range(LOOKS_MAX if watch else 0):
+            if path.stat().st_size != size:
+                break
+        os.kill(child, signal.SIGKILL)
+        lines += said.readlines()
+    os.waitpid(child, 0)
+    return max(int(line) for line in lines if line.endswith(b"\n"))
+
+
+def main() -> None:
+    """Kill as asked."""
+    for line in sys.stdin:
+        project, batch, acks, watch = line.split()
+        last = kill_one(Path(project), int(batch), int(acks), watch=watch == "1")
+        sys.stdout.write(f"{last}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

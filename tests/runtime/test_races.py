@@ -52,9 +52,7 @@ def start(project: Path, how: str, names: Sequence[str]) -> "subprocess.Popen[st
     )
 
 
-def race_processes(
-    project: Path, how: Sequence[str], claimers: int
-) -> tuple[list[Tally], float]:
+def race_processes(project: Path, how: Sequence[str], claimers: int) -> tuple[list[Tally], float]:
     """Let processes race, `claimers` in each; all begin at the same moment. Time the race."""
     children = [
         start(project, way, [f"p{n}c{m}" for m in range(claimers)]) for n, way in enumerate(how)

@@ -54,7 +54,7 @@ def decide_renewal(
 
 
 def decide_end_of_run(
-    task: Task, command: EndRun, actor: Actor, _now: datetime, _rules: Rules
+    task: Task, command: EndRun, actor: Actor, now: datetime, _rules: Rules
 ) -> list[ev.Event]:
     """Return the failure of the step that the run still holds; nothing if it holds none."""
     outcome = reading.one_of(command.outcome, "$.outcome", [each.value for each in RunOutcome])
@@ -62,6 +62,8 @@ def decide_end_of_run(
     step = None if step_id is None else task.steps.get(step_id)
     if step is None or step.status not in HELD or step.claimed_by_run_id != actor.run_id:
         return []
+    if _is_past(step, now):
+        return []  # The lease has ended: the step is given back, not failed.
     failed = ev.StepFailed(
         step.status,
         reason=str(outcome),
@@ -73,6 +75,8 @@ def decide_end_of_run(
 def require_holder(step: Step, task: Task, actor: Actor, fence: Seq | None, now: datetime) -> None:
     """Refuse a worker's write unless its own claim, and no later one, holds the step."""
     details: dict[str, object] = {"step_id": step.step_id, "status": step.status.value}
+    if fence is not None:
+        reading.number(fence, "$.fence", least=1, most=1 << 62)
     if actor.scope is None or task.claims.get(actor.run_id) != step.step_id:
         raise Refused(
             Code.PERMISSION_DENIED,

@@ -11,7 +11,7 @@ Thread-safe. Nothing here knows an event loop; see `board` for that.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from threading import Condition, Lock
 from time import perf_counter
 from typing import Final, Generic, TypeVar
@@ -84,6 +84,7 @@ class Desk:
         self._durable_seq: Seq = wal.position.seq
         self._in_flight = False
         self._epoch = 0
+        self._latest = datetime.min.replace(tzinfo=UTC)
         self._failures: dict[int, tuple[Seq, TaskloomError]] = {}
         self._damage: Unavailable | None = None
         self._listeners: list[Callable[[], None]] = []
@@ -302,7 +303,7 @@ class Desk:
                 return again
         if isinstance(command, ClaimStep):
             self._expire_leases(task, actor)
-        now = max(self._clock.now(), task.updated_at)
+        now = self._now(task)
         first = task.seq + 1
         events = decide(task, command, actor, now, self._rules)
         self._stage(task, events, _origin(task, actor, now, command.command_id))
@@ -311,8 +312,13 @@ class Desk:
             self._memory.keep(command.command_id, receipt)
         return receipt
 
+    def _now(self, task: Task) -> datetime:
+        """Return the moment; it never runs backwards, whatever the clock does."""
+        self._latest = max(self._latest, self._clock.now(), task.updated_at)
+        return self._latest
+
     def _expire_leases(self, task: Task, actor: Actor) -> None:
-        now = max(self._clock.now(), task.updated_at)
+        now = self._now(task)
         end = None if task.foreign or task.is_terminal else task.next_lease_end()
         if end is not None and end <= now:
             events = decide(task, ExpireLeases(task_id=task.task_id), actor, now, self._rules)

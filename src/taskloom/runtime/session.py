@@ -5,6 +5,7 @@ asks for it. What other processes create is found by looking at the directory ag
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from secrets import token_hex
 from threading import RLock
 from typing import Final
@@ -49,12 +50,17 @@ class Session:
         *,
         clock: Clock | None = None,
         rules: Rules = DEFAULT_RULES,
+        new_prefix: Callable[[], str] = lambda: token_hex(6),
     ) -> None:
-        """Name the session; `resume` looks at what is there."""
+        """Name the session; `resume` looks at what is there.
+
+        `new_prefix` makes up what the event ids of a new log begin with, new for every log.
+        """
         self.session_id = session_id
         self.rules = rules
         self._clock: Clock = clock or SystemClock()
         self._log = log
+        self._new_prefix = new_prefix
         self._catalogue = Catalogue(log)
         self._active: dict[TaskId, tuple[str, Desk]] = {}
         self._over: OrderedDict[str, Desk] = OrderedDict()
@@ -121,7 +127,7 @@ class Session:
             origin = Origin(
                 self.session_id,
                 first.task.task_id,
-                token_hex(6),
+                self._new_prefix(),
                 actor.agent_id,
                 actor.run_id,
                 now,

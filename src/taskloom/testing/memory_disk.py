@@ -227,7 +227,7 @@ class MemoryDisk:
             name: len(inode.changes) + (durable.get(name) is not inode)
             for name, inode in names.items()
         }
-        changes.update({name: 1 for name in durable.keys() - names.keys()})
+        changes.update(dict.fromkeys(durable.keys() - names.keys(), 1))
         return {name: number for name, number in changes.items() if number}
 
     def put(self, path: Path, data: bytes) -> None:

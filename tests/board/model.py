@@ -155,7 +155,7 @@ class Model:
                 self._hold(step, command.step_id, actor, command.fence, now)
                 step.lease = now + self.lease
             case EndRun():
-                self._end_run(command, actor)
+                self._end_run(command, actor, now)
             case CompleteTask() | FailTask() | CancelTask():
                 self._end(command)
         return None
@@ -242,9 +242,9 @@ class Model:
             step.release()
             step.reason = None if wanted == "completed" else reason
 
-    def _end_run(self, command: EndRun, actor: Actor) -> None:
+    def _end_run(self, command: EndRun, actor: Actor, now: datetime) -> None:
         for step in self.task.steps.values():
-            if step.run == actor.run_id:
+            if step.run == actor.run_id and step.lease is not None and now < step.lease:
                 step.status, step.reason = "failed", command.outcome.value
                 step.result = step.result or step.reason
                 step.release()

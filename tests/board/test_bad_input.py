@@ -190,6 +190,8 @@ COMMANDS: list[tuple[Command, Code, str | None]] = [
     (anything(ClaimStep, step_id=7), Code.VALIDATION_ERROR, "$.step_id"),
     (anything(RenewLease, step_id="ghost"), Code.STEP_NOT_FOUND, None),
     (anything(RenewLease, step_id=None), Code.VALIDATION_ERROR, "$.step_id"),
+    (on_step(fence="four"), Code.VALIDATION_ERROR, "$.fence"),
+    (anything(RenewLease, step_id="b", fence=True), Code.VALIDATION_ERROR, "$.fence"),
     (anything(EndRun, outcome="bored"), Code.VALIDATION_ERROR, "$.outcome"),
     (anything(EndRun, outcome=None), Code.VALIDATION_ERROR, "$.outcome"),
 ]

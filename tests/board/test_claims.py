@@ -163,3 +163,11 @@ def test_the_result_a_worker_wrote_survives_the_end_of_its_run() -> None:
     assert names(stage.do(EndRun(task_id=TASK), ANN)) == ["task_step_failed a"]
     assert stage.step("a").result_summary == "Half done"
     assert stage.refuses(setting("a", "completed"), ANN) is Code.LEASE_LOST
+
+
+@pytest.mark.spec("TB-620", "TB-703")
+def test_a_run_that_ends_after_its_lease_fails_nothing() -> None:
+    stage = given(step("a"))
+    stage.claim("a", ANN)
+    assert stage.later().do(EndRun(task_id=TASK), ANN) == []
+    assert names(stage.expire()) == ["task_step_lease_expired a", "task_step_ready a"]

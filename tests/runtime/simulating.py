@@ -38,7 +38,7 @@ from tests.crash.play import SESSION, Account
 from tests.crash.scripts import BOSS, updating, worker
 
 WORKERS: Final = 16
-PROCESSES: Final = 4
+PROCESSES: Final = 3
 
 
 class Process:
@@ -110,7 +110,7 @@ class World:
             (self._work, 80),
             (self._plan, 14),
             (self._let_time_pass, 5),
-            (self._die, 1),
+            (self._die, 0.3),
         )
         ways, weights = zip(*acts, strict=True)
         while self.events < events:
@@ -123,7 +123,7 @@ class World:
         """Send through some process; ask again where the acknowledgement was lost."""
         command = replace(command, command_id=f"c{next(self._names)}")
         process = self.chance.choice(self.processes)
-        if self.chance.random() < 0.004:
+        if self.chance.random() < 0.002:
             fault = self.chance.choice((Fault.CRASH_BEFORE, Fault.CRASH_AFTER))
             process.fail_at(self.chance.randint(1, 25), fault)
         try:
@@ -246,7 +246,7 @@ class World:
         chance = self.chance
         task_id = f"task-{next(self._names)}"
         steps: list[NewStep] = []
-        for number in range(chance.randint(4, 20)):
+        for number in range(chance.randint(6, 40)):
             before = [step.step_id for step in steps]
             needs = chance.sample(before, min(len(before), chance.choice((0, 0, 1, 2))))
             steps.append(NewStep(step_id=f"s{number}", title="S", depends_on_step_ids=tuple(needs)))

@@ -76,7 +76,7 @@ def step(step_id: str, *after: str, title: str = "", required: bool = True) -> N
 
 
 def diamond(stage: Stage) -> Path:
-    """a, then b and c, then d. Last line 12: a is done, ann runs b, c is blocked."""
+    """a, then b and c, then d. Last line 11: a is done, ann runs b, c is blocked."""
     path = stage.create("diamond", [step("a"), step("b", "a"), step("c", "a"), step("d", "b", "c")])
     stage.complete("diamond", "a", "fetched 12 pages")
     stage.claim("diamond", "b", "ann")
@@ -96,16 +96,18 @@ def change_after_dispatch(stage: Stage) -> None:
 
 
 def reference_wal(path: Path) -> Path:
-    """A log as the reference implementation writes it: no frame, promoted snapshot, a holder kept."""
+    """A log as the reference implementation writes it: no frame, and its own ways."""
     ids = {"task_id": "Old.Task", "session_id": "old", "actor_agent_id": "main"}
-    steps = [
+    steps: list[dict[str, object]] = [
         {"step_id": "A.1", "title": "First", "summary": "", "status": "ready", "required": True,
          "depends_on_step_ids": [], "worker_pool_id": "default", "artifact_ids": []},
         {"step_id": "B.2", "title": "Second", "summary": "", "status": "pending", "required": True,
          "depends_on_step_ids": ["A.1"], "worker_pool_id": "default", "artifact_ids": []},
     ]  # fmt: skip  # a step is two lines to the eye
-    task = {"task_id": "Old.Task", "wal_name": path.name, "title": "From elsewhere", "summary": "",
-            "status": "running", "steps": steps, "root_step_ids": ["A.1"]}  # fmt: skip  # as above
+    task: dict[str, object] = {
+        "task_id": "Old.Task", "wal_name": path.name, "title": "From elsewhere", "summary": "",
+        "status": "running", "steps": steps, "root_step_ids": ["A.1"],
+    }  # fmt: skip  # as above
     holder = {"claimed_by_agent_id": "w", "claimed_by_run_id": "w-1"}
     lease = {"lease_expires_at": "2026-01-01T00:05:00+00:00"}
     events: list[tuple[str, str | None, dict[str, object]]] = [

@@ -7,36 +7,35 @@ from hypothesis import strategies as st
 from taskloom.board import EventType
 from taskloom.view.gist import gist
 
+TOLD: list[tuple[str, dict[str, object], str]] = [
+    ("task_created", {"task": {"title": "T", "steps": [{}, {}]}}, "“T”, 2 steps"),
+    ("task_running", {"reason": "ready_step_available"}, "ready_step_available"),
+    (
+        "task_updated",
+        {
+            "operations": [
+                {"op": "add_step", "step": {"step_id": "n"}},
+                {"op": "update_step", "step_id": "a"},
+                {"op": "update_task", "status": "blocked"},
+            ],
+            "updated_after_dispatch_step_ids": ["a"],
+        },
+        "add_step n, update_step a, update_task blocked (after dispatch: a)",
+    ),
+    ("task_completed", {"result_summary": "ok"}, "ok"),
+    ("task_failed", {"reason": "no", "failed_step_ids": ["a", "b"]}, "no; with it: a, b"),
+    ("task_step_ready", {"depends_on_step_ids": ["a", "b"]}, "after a, b"),
+    ("task_step_ready", {}, "waits for nothing"),
+    ("task_step_claimed", {"lease_expires_at": "2026-01-01T10:20:30Z"}, "lease until 10:20:30"),
+    ("task_step_updated", {"previous_status": "ready", "status": "pending"}, "ready → pending"),
+    ("task_step_updated", {"previous_status": "running", "status": "running"}, "lease renewed"),
+    ("task_step_blocked", {"reason": "no\nkey", "result_summary": "half"}, "no key; half"),
+    ("task_step_lease_expired", {"claimed_by_agent_id": "w"}, "w was not heard of in time"),
+    ("task_danced", {"reason": "joy"}, ""),
+]
 
-@pytest.mark.parametrize(
-    ("event", "payload", "told"),
-    [
-        ("task_created", {"task": {"title": "T", "steps": [{}, {}]}}, "“T”, 2 steps"),
-        ("task_running", {"reason": "ready_step_available"}, "ready_step_available"),
-        (
-            "task_updated",
-            {
-                "operations": [
-                    {"op": "add_step", "step": {"step_id": "n"}},
-                    {"op": "update_step", "step_id": "a"},
-                    {"op": "update_task", "status": "blocked"},
-                ],
-                "updated_after_dispatch_step_ids": ["a"],
-            },
-            "add_step n, update_step a, update_task blocked (after dispatch: a)",
-        ),
-        ("task_completed", {"result_summary": "ok"}, "ok"),
-        ("task_failed", {"reason": "no", "failed_step_ids": ["a", "b"]}, "no; with it: a, b"),
-        ("task_step_ready", {"depends_on_step_ids": ["a", "b"]}, "after a, b"),
-        ("task_step_ready", {}, "waits for nothing"),
-        ("task_step_claimed", {"lease_expires_at": "2026-01-01T10:20:30Z"}, "lease until 10:20:30"),
-        ("task_step_updated", {"previous_status": "ready", "status": "pending"}, "ready → pending"),
-        ("task_step_updated", {"previous_status": "running", "status": "running"}, "lease renewed"),
-        ("task_step_blocked", {"reason": "no\nkey", "result_summary": "half"}, "no key; half"),
-        ("task_step_lease_expired", {"claimed_by_agent_id": "w"}, "w was not heard of in time"),
-        ("task_danced", {"reason": "joy"}, ""),
-    ],
-)
+
+@pytest.mark.parametrize(("event", "payload", "told"), TOLD)
 def test_an_event_is_told_in_one_line(event: str, payload: dict[str, object], told: str) -> None:
     assert gist(event, payload) == told
 

@@ -91,18 +91,20 @@ def require_orchestrator(actor: Actor, doing: str) -> None:
 
 def require_sight(actor: Actor, task_id: TaskId) -> None:
     """Refuse a worker that looks at another Task than the one it was dispatched to."""
-    require_task_tools(actor)
-    if actor.role is not Role.WORKER:
+    role, scope = actor.role, actor.scope
+    if role is Role.WORKER and scope is not None and scope.task_id == task_id:
         return
-    if actor.scope is None:
+    require_task_tools(actor)
+    if role is not Role.WORKER:
+        return
+    if scope is None:
         raise Refused(
             Code.PERMISSION_DENIED,
             "This worker run was not dispatched to any Task, so it can see none.",
             {"task_id": task_id},
         )
-    if actor.scope.task_id != task_id:
-        raise Refused(
-            Code.PERMISSION_DENIED,
-            f"This worker run was dispatched to Task {actor.scope.task_id!r} and sees only that.",
-            {"task_id": task_id, "allowed_task_id": actor.scope.task_id},
-        )
+    raise Refused(
+        Code.PERMISSION_DENIED,
+        f"This worker run was dispatched to Task {scope.task_id!r} and sees only that.",
+        {"task_id": task_id, "allowed_task_id": scope.task_id},
+    )

@@ -74,9 +74,12 @@ def decide_end_of_run(
 
 def require_holder(step: Step, task: Task, actor: Actor, fence: Seq | None, now: datetime) -> None:
     """Refuse a worker's write unless its own claim, and no later one, holds the step."""
-    details: dict[str, object] = {"step_id": step.step_id, "status": step.status.value}
     if fence is not None:
-        reading.number(fence, "$.fence", least=1, most=1 << 62)
+        reading.number(fence, "$.fence", least=-(1 << 62), most=1 << 62)
+    held = step.status in HELD and step.claimed_by_run_id == actor.run_id
+    if held and (fence is None or fence == step.claim_seq) and not _is_past(step, now):
+        return
+    details: dict[str, object] = {"step_id": step.step_id, "status": step.status.value}
     if actor.scope is None or task.claims.get(actor.run_id) != step.step_id:
         raise Refused(
             Code.PERMISSION_DENIED,
@@ -84,9 +87,6 @@ def require_holder(step: Step, task: Task, actor: Actor, fence: Seq | None, now:
             "its own run claimed.",
             details,
         )
-    held = step.status in HELD and step.claimed_by_run_id == actor.run_id
-    if held and (fence is None or fence == step.claim_seq) and not _is_past(step, now):
-        return
     if step.status in _FINAL:
         raise _over(step)
     raise Refused(
@@ -123,8 +123,10 @@ def _checked(command: UpdateStep, rules: Rules) -> UpdateStep:
             artifacts, "$.artifact_ids", most=rules.artifacts_max, most_bytes=rules.title_bytes_max
         )
     most = rules.result_bytes_max
-    reading.optional_text(command.result_summary, "$.result_summary", most_bytes=most)
-    reading.optional_text(command.reason, "$.reason", most_bytes=most)
+    if command.result_summary is not None:
+        reading.text(command.result_summary, "$.result_summary", most_bytes=most)
+    if command.reason is not None:
+        reading.text(command.reason, "$.reason", most_bytes=most)
     if status is command.status and artifacts == command.artifact_ids:
         return command
     return replace(command, status=status, artifact_ids=artifacts)

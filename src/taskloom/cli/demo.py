@@ -78,13 +78,13 @@ def _stage() -> Generator[tuple[Show, Tell]]:
     """Yield how to show events and tell the rest: a live board in a terminal, else lines."""
     from rich.live import Live
 
-    from taskloom.view.lists import EVENT_HEADING, draw_entry
     from taskloom.view.live import draw_live
+    from taskloom.view.timeline import Timeline
 
     out = console()
     if not out.is_terminal or out.is_dumb_terminal:
-        out.print(EVENT_HEADING)
-        yield (lambda entry, _: out.print(draw_entry(entry))), out.print
+        out.print(Timeline().heading())
+        yield (lambda entry, _: out.print(Timeline().draw(entry))), out.print
         return
     latest: list[TaskView] = []
     live = Live(

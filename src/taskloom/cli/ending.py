@@ -34,7 +34,7 @@ def guarded(run: Callable[[], int], *, as_json: bool) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except ModuleNotFoundError as error:
-        if error.name != "rich":
+        if (error.name or "").partition(".")[0] != "rich":
             raise
         _tell(_without_rich(), as_json=as_json)
         return USAGE

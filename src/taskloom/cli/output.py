@@ -1,16 +1,14 @@
 """Where a command's words go: tables for people or JSON for programs, notes beside them."""
 
-import os
 import sys
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING
 
 import msgspec
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
-PIPED_WIDTH: Final = 160
-"""Of tables that nobody sees at once; COLUMNS says otherwise."""
+    from taskloom.cli.screen import Screen
 
 
 def print_json(value: object) -> None:
@@ -29,33 +27,21 @@ def _write(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def console(*, error: bool = False) -> "Console":
-    """Return a console that is plain when piped, and no wider than the terminal."""
-    from rich.console import Console
+def console(*, error: bool = False) -> "Screen":
+    """Return what people's words are printed on."""
+    from taskloom.cli.screen import Screen
 
-    stream: TextIO = sys.stderr if error else sys.stdout
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None:
-        # A terminal that cannot show a sign gets a question mark and not a traceback.
-        reconfigure(errors="replace")
-    piped = not stream.isatty() and not os.environ.get("COLUMNS", "").isdigit()
-    return Console(
-        file=stream,
-        width=PIPED_WIDTH if piped else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    return Screen(sys.stderr if error else sys.stdout)
 
 
 def draw(*parts: "RenderableType") -> None:
     """Print what was drawn for people; into a pipe without the blanks at the ends of lines."""
     out = console()
     if out.is_terminal:
-        out.print(*parts, sep="\n")
+        out.print(*parts, sep="\n", crop=False)
         return
     with out.capture() as captured:
-        out.print(*parts, sep="\n")
+        out.print(*parts, sep="\n", crop=False)
     out.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 

@@ -2,9 +2,9 @@
 
 from argparse import Namespace
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from itertools import islice
+from itertools import chain, islice
 from time import sleep
 from typing import Final
 
@@ -24,9 +24,10 @@ def log(given: Namespace) -> int:
     """Show the events, then those that come if asked to."""
     path = find_log(given, given.task)
     with closing(WalFile(path)) as wal:
-        show = print_json_line if given.json else _printer(given)
-        shown = _choose(wal.entries(after=given.after or 0), given)
-        last = _each(shown, show)
+        shown = iter(_choose(wal.entries(after=given.after or 0), given))
+        first = list(islice(shown, LIMIT))
+        show = print_json_line if given.json else _printer(first)
+        last = _each(chain(first, shown), show)
         if given.follow:
             _follow(wal, last, show)
         elif wal.torn_bytes and not given.json:
@@ -64,17 +65,15 @@ def _follow(wal: WalFile, last: Entry | None, show: Callable[[Entry], None]) -> 
             sleep(LOOK_S)
 
 
-def _printer(given: Namespace) -> Callable[[Entry], None]:
-    from rich.text import Text
-
-    from taskloom.view.lists import EVENT_HEADING, draw_entry
+def _printer(first: Sequence[Entry]) -> Callable[[Entry], None]:
+    """Return what prints an event; the first ones decide how wide the columns are."""
+    from taskloom.view.timeline import Timeline
 
     out = console()
-    out.print(Text(EVENT_HEADING, "bold"), no_wrap=True, overflow="ellipsis")
+    timeline = Timeline.fitting(first)
+    out.print(timeline.heading())
 
     def show(entry: Entry) -> None:
-        out.print(draw_entry(entry), no_wrap=True, overflow="ellipsis")
-        if given.follow:
-            out.file.flush()
+        out.print(timeline.draw(entry))
 
     return show

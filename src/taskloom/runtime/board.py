@@ -60,6 +60,7 @@ class Board:
         """Serve a session; use `open_board` to open one from a directory."""
         self.session = session
         self._syncs: dict[tuple[AbstractEventLoop, Desk], Syncs] = {}
+        self._last_syncs: Syncs | None = None
 
     # Who asks.
 
@@ -191,10 +192,15 @@ class Board:
         return ticket.answer
 
     def _syncs_of(self, desk: Desk) -> Syncs:
-        key = (get_running_loop(), desk)
+        loop = get_running_loop()
+        syncs = self._last_syncs
+        if syncs is not None and syncs.loop is loop and syncs.desk is desk:
+            return syncs  # Mostly it is the one that was asked for last.
+        key = (loop, desk)
         syncs = self._syncs.get(key)
         if syncs is None:
-            syncs = self._syncs[key] = Syncs(key[0], desk)
+            syncs = self._syncs[key] = Syncs(loop, desk)
+        self._last_syncs = syncs
         return syncs
 
 

@@ -89,6 +89,8 @@ class Desk:
         self._damage: Unavailable | None = None
         self._listeners: list[Callable[[], None]] = []
         self.last_sync_s = 0.0
+        self.is_alive = True
+        """Whether this desk may go on: its Task has not ended and its log was found undamaged."""
 
     @property
     def wal_path(self) -> str:
@@ -100,11 +102,6 @@ class Desk:
         """Whether the Task has ended, durably, as far as this process knows."""
         task = self._task
         return task is not None and task.is_terminal and task.seq <= self._durable_seq
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether this desk may go on: its Task has not ended and its log was found undamaged."""
-        return self._damage is None and not self.is_over
 
     # Asking.
 
@@ -220,14 +217,16 @@ class Desk:
         started = perf_counter()
         try:
             self._wal.append(lines, after=after, then=then)
-        except TaskloomError as failure:
+        except BaseException as cause:
+            self._wal.close()
             with self._changed:
-                self._fail(failure)
+                self._fail(cause if isinstance(cause, TaskloomError) else _interrupted(self._wal))
             raise
         self.last_sync_s = perf_counter() - started
         with self._changed:
             self._in_flight = False
             self._durable_seq = then.seq
+            self.is_alive = not self.is_over
             self._turn.count_sync()
             self._leave_if_idle()
         if self._listeners:
@@ -285,6 +284,7 @@ class Desk:
         except Damage as damage:
             self._task = None
             self._damage = Unavailable(self._wal.path, damage.line, damage.cause)
+            self.is_alive = False
             raise self._damage from damage
         except StorageFailed:
             self._task = None
@@ -293,6 +293,7 @@ class Desk:
         self._chain.crc = position.crc
         self._staged_after = position
         self._durable_seq = position.seq
+        self.is_alive = not self.is_over
         return True
 
     def _carry_out(self, task: Task, command: Command, actor: Actor) -> Receipt:
@@ -354,6 +355,14 @@ class Desk:
                 note_done(task, origin.command_id, seq, origin.run_id)
         self._staged.append(lines)
         self._chain = chain
+
+
+def _interrupted(wal: Wal) -> StorageFailed:
+    return StorageFailed(
+        f"Writing {wal.path} was interrupted. Whether the change is there is not known; ask again "
+        "with the same command_id.",
+        {"wal_path": wal.path, "outcome": "unknown"},
+    )
 
 
 def _origin(task: Task, actor: Actor, now: datetime, command_id: CommandId | None) -> Origin:

@@ -24,18 +24,18 @@ class Syncs:
 
     def __init__(self, loop: AbstractEventLoop, desk: Desk) -> None:
         """Serve this loop."""
-        self._loop = loop
-        self._desk = desk
+        self.loop = loop
+        self.desk = desk
         self._waiting: list[tuple[AnyTicket, Future[None]]] = []
         self._slow = 0
         """How many more syncs go to a thread."""
 
     def wait(self, ticket: "AnyTicket") -> "Future[None]":
         """Return what to await before giving the ticket's answer away."""
-        future: Future[None] = self._loop.create_future()
+        future: Future[None] = self.loop.create_future()
         self._waiting.append((ticket, future))
         if len(self._waiting) == 1:
-            self._loop.call_soon(self._run)
+            self.loop.call_soon(self._run)
         return future
 
     def _run(self) -> None:
@@ -45,7 +45,7 @@ class Syncs:
                 self._let_go(waiting)
                 return
             self._slow = max(0, self._slow - 1)
-            done = self._loop.run_in_executor(None, _settle, self._desk, waiting[-1][0])
+            done = self.loop.run_in_executor(None, _settle, self.desk, waiting[-1][0])
             done.add_done_callback(lambda _: self._answer(waiting))
         except TaskloomError:
             self._answer(waiting)
@@ -56,8 +56,8 @@ class Syncs:
             raise
 
     def _settle_here(self, ticket: "AnyTicket") -> bool:
-        settled = self._desk.try_settle(ticket)
-        if settled and self._desk.last_sync_s > QUICK_S:
+        settled = self.desk.try_settle(ticket)
+        if settled and self.desk.last_sync_s > QUICK_S:
             self._slow = _SLOW_SYNCS
         return settled
 
@@ -77,7 +77,7 @@ class Syncs:
             if future.done():
                 continue  # The caller has left; the change is durable all the same.
             try:
-                settled = self._desk.is_settled(ticket)
+                settled = self.desk.is_settled(ticket)
             except TaskloomError as failure:
                 future.set_exception(failure)
                 continue

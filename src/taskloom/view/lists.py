@@ -1,4 +1,4 @@
-"""Lists for people: Tasks, timelines, checks and comparisons."""
+"""Lists for people: Tasks, checks and comparisons."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,44 +6,43 @@ from pathlib import Path
 from typing import Final
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from taskloom.board import StepView, TaskLine, TaskPage
-from taskloom.runtime.inspect import Entry
 from taskloom.runtime.survey import Finding, Health
+from taskloom.view.columns import Cells, Columns
 from taskloom.view.compare import Change, Comparison
-from taskloom.view.gist import gist
 from taskloom.view.style import mark, status_word
-from taskloom.view.words import clean, counts, moment, one_line, plural, size
+from taskloom.view.words import clean, moment, one_line, plural, size
 
 _STEPS_SHOWN: Final = 200
 _WITH_HOLDER: Final = ("claimed_by_run_id", "lease_expires_at")
 _WORDS: Final = {"claimed_by_agent_id": "held by", "result_summary": "result"}
 
 
-def _table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in headings:
-        table.add_column(heading, no_wrap=True, overflow="ellipsis")
-    return table
-
-
 def draw_tasks(page: TaskPage) -> RenderableType:
     """Draw a page of Tasks."""
-    table = _table("task", "status", "steps", "changed (UTC)", "title")
-    for line in page.tasks:
-        table.add_row(
+    rows = [
+        (
             Text.assemble(mark(line.status), " ", clean(line.task_id)),
             status_word(line.status),
-            counts(line.counts),
-            moment(line.updated_at),
+            Text(_done(line)),
+            Text(moment(line.updated_at)),
             _about(line),
         )
+        for line in page.tasks
+    ]
+    table = Columns(rows, heading=("  task", "status", "steps done", "changed (UTC)", "title"))
     if not page.has_more:
         return table
     note = f"{len(page.tasks):,} of {plural(page.total, 'Task')}; --limit and --offset show others"
     return Group(table, Text(note, "dim"))
+
+
+def _done(line: TaskLine) -> str:
+    if not line.counts:
+        return ""
+    return f"{line.counts.get('completed', 0):,} of {sum(line.counts.values()):,}"
 
 
 def _about(line: TaskLine) -> Text:
@@ -60,21 +59,6 @@ def _about(line: TaskLine) -> Text:
     return text
 
 
-EVENT_HEADING: Final = f"{'seq':>6}  {'time (UTC)':19}  {'event':23}  {'step':20}  {'by':14}  what"
-
-
-def draw_entry(entry: Entry) -> Text:
-    """Draw one event as one line, the same width each time, so that lines can come one by one."""
-    line = Text.assemble(
-        (f"{entry.wal_seq:>6}", "dim"), "  ", (moment(entry.created_at), "dim"), "  ",
-        f"{clean(entry.event_type):23}", "  ", (f"{clean(entry.step_id or ''):20}", "bold"), "  ",
-        f"{one_line(entry.actor_agent_id or ''):14}", "  ", gist(entry.event_type, entry.payload),
-    )  # fmt: skip  # a line of the page is a line here
-    line.rstrip()
-    line.no_wrap, line.overflow = True, "ellipsis"
-    return line
-
-
 _HEALTH_STYLE: Final = {
     Health.OK: "green",
     Health.TORN: "yellow",
@@ -86,19 +70,22 @@ _HEALTH_STYLE: Final = {
 
 def draw_findings(findings: Sequence[Finding]) -> RenderableType:
     """Draw what a check came to: one line a log, and the trouble beneath in full."""
-    table = _table("health", "task", "status", "lines", "size", "file")
-    for found in findings:
-        table.add_row(
+    rows = [
+        (
             Text(found.health, _HEALTH_STYLE[found.health]),
-            clean(found.task_id or ""),
-            status_word(found.status) if found.status is not None else "",
-            f"{found.lines:,}",
-            size(found.size_bytes),
-            clean(Path(found.wal_path).name),
+            Text(clean(found.task_id or "")),
+            status_word(found.status) if found.status is not None else Text(),
+            Text(f"{found.lines:,}"),
+            Text(size(found.size_bytes)),
+            Text(clean(Path(found.wal_path).name)),
         )
-    notes = [Text(note) for note in map(describe, findings) if note]
-    for note in notes:
-        note.overflow = "fold"
+        for found in findings
+    ]
+    table = Columns(rows, heading=("health", "task", "status", "lines", "size", "file"))
+    # A path is for copying, so a terminal may break these lines where it likes, and we do not.
+    notes = [
+        Text(note, no_wrap=True, overflow="ignore") for note in map(describe, findings) if note
+    ]
     return Group(table, *([Text(), *notes] if notes else []))
 
 
@@ -132,29 +119,29 @@ def draw_comparison(found: Comparison) -> RenderableType:
     )
     if found.is_empty:
         return Group(head, Text("nothing changed"))
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for _ in range(3):
-        table.add_column(no_wrap=True, overflow="ellipsis")
-    rows = [("~", "(the Task)", _changes(found.task))] if found.task else []
-    rows += [("+", clean(step.step_id), _whole(step)) for step in found.added]
-    rows += [("-", clean(step.step_id), _whole(step)) for step in found.removed]
-    rows += [("~", clean(step.step_id), _changes(step.changes)) for step in found.changed]
-    for sign, name, what in rows[:_STEPS_SHOWN]:
-        table.add_row(Text(sign, {"+": "green", "-": "red"}.get(sign, "yellow")), name, what)
-    rest = len(rows) - _STEPS_SHOWN
+    parts = [("~", "(the Task)", _changes(found.task))] if found.task else []
+    parts += [("+", clean(step.step_id), [_whole(step)]) for step in found.added]
+    parts += [("-", clean(step.step_id), [_whole(step)]) for step in found.removed]
+    parts += [("~", clean(step.step_id), _changes(step.changes)) for step in found.changed]
+    rows: list[Cells] = []
+    for sign, name, lines in parts[:_STEPS_SHOWN]:
+        style = {"+": "green", "-": "red"}.get(sign, "yellow")
+        rows.append((Text(sign, style), Text(name), Text(lines[0])))
+        rows += [(Text(), Text(), Text(line)) for line in lines[1:]]
+    rest = len(parts) - _STEPS_SHOWN
     more = [Text(f"… and {plural(rest, 'more step')}; --json has them all")] if rest > 0 else []
-    return Group(head, table, *more)
+    return Group(head, Columns(rows), *more)
 
 
 def _whole(step: StepView) -> str:
     return f"{step.status}  {one_line(step.title)}"
 
 
-def _changes(changes: Sequence[Change]) -> str:
+def _changes(changes: Sequence[Change]) -> list[str]:
     """Tell each change on a line of its own; run and lease come and go with the holder."""
     names = {change.field for change in changes}
     untold = _WITH_HOLDER if "claimed_by_agent_id" in names else ()
-    return "\n".join(_change(change) for change in changes if change.field not in untold)
+    return [_change(change) for change in changes if change.field not in untold]
 
 
 def _change(change: Change) -> str:

@@ -36,4 +36,4 @@ def _beside(step: StepView, now: datetime) -> Text:
         end = step.lease_expires_at
         left = f", {lease(end, now)}" if end is not None else ""
         return Text(f"{one_line(step.claimed_by_agent_id)}{left}", "cyan")
-    return Text(one_line(step.result_summary or step.title), "dim")
+    return Text(one_line(step.reason or step.result_summary or step.title), "dim")

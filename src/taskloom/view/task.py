@@ -11,7 +11,7 @@ from rich.text import Text
 from taskloom.board import StepStatus, StepView
 from taskloom.runtime.inspect import Inspection
 from taskloom.view.choice import Choice
-from taskloom.view.columns import Columns
+from taskloom.view.columns import Cells, Columns
 from taskloom.view.forest import DEPTH_MAX, Row, lay_out
 from taskloom.view.style import mark, progress, status_word
 from taskloom.view.words import clean, counts, lease, moment, one_line, plural, some
@@ -89,7 +89,7 @@ def _diagnoses(seen: Inspection) -> Iterator[Text]:
 def draw_tree(steps: Sequence[StepView], now: datetime) -> Columns:
     """Draw every step under the deepest one it waits for."""
     done = {step.step_id for step in steps if step.status is StepStatus.COMPLETED}
-    rows: list[tuple[Text, Text, Text]] = []
+    rows: list[Cells] = []
     for row in lay_out(steps):
         notes = _notes(row.step, now)
         unmet = [on for on in row.step.depends_on_step_ids if on not in done]
@@ -103,16 +103,14 @@ def draw_tree(steps: Sequence[StepView], now: datetime) -> Columns:
 
 def draw_steps(steps: Sequence[StepView], now: datetime) -> Columns:
     """Draw steps beneath each other, without the tree."""
-    rows: list[tuple[Text, Text, Text]] = []
+    rows: list[Cells] = []
     for step in steps:
         name = Text.assemble(mark(step.status), " ", clean(step.step_id))
         rows += _row(name, step, _notes(step, now), "")
     return Columns(rows)
 
 
-def _row(
-    name: Text, step: StepView, notes: Sequence[Text], guide: str
-) -> Iterator[tuple[Text, Text, Text]]:
+def _row(name: Text, step: StepView, notes: Sequence[Text], guide: str) -> Iterator[Cells]:
     """Yield a step's own line and those beneath it, with the guide that leads on."""
     yield name, status_word(step.status), notes[0]
     for note in notes[1:]:

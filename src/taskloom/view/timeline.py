@@ -1,0 +1,65 @@
+"""What happened, an event a line. Lines come one by one, so their columns are set beforehand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from taskloom.runtime.inspect import Entry
+from taskloom.view.gist import gist
+from taskloom.view.words import clean, moment, one_line
+
+_EVENT_WIDTH = len("task_step_lease_expired")
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """How wide the columns are; what is wider sticks out."""
+
+    seq: int = 3
+    step: int = 8
+    actor: int = 12
+
+    @classmethod
+    def fitting(cls, entries: Sequence[Entry]) -> "Timeline":
+        """Return one that fits these entries, within reason."""
+        return cls(
+            seq=max((len(str(entry.wal_seq)) for entry in entries), default=3),
+            step=_width([entry.step_id for entry in entries]),
+            actor=_width([entry.actor_agent_id for entry in entries]),
+        )
+
+    def heading(self) -> Text:
+        """Draw the words above the columns."""
+        words = ("seq", "time (UTC)", "event", "step", "by", "what")
+        return _line(Text(self._columns(*words), "bold"))
+
+    def draw(self, entry: Entry) -> Text:
+        """Draw one event."""
+        return _line(
+            Text(
+                self._columns(
+                    str(entry.wal_seq),
+                    moment(entry.created_at),
+                    clean(entry.event_type),
+                    one_line(entry.step_id or ""),
+                    one_line(entry.actor_agent_id or ""),
+                    gist(entry.event_type, entry.payload),
+                )
+            )
+        )
+
+    def _columns(self, *cells: str) -> str:
+        widths = (self.seq, len("2026-01-01 00:00:00"), _EVENT_WIDTH, self.step, self.actor, 0)
+        seq, *others = zip(cells, widths, strict=True)
+        padded = [f"{cell:{width}}" if width else cell for cell, width in others]
+        return "  ".join([f"{seq[0]:>{seq[1]}}", *padded]).rstrip()
+
+
+def _width(names: Sequence[str | None]) -> int:
+    return min(24, max((len(one_line(name or "")) for name in names), default=4))
+
+
+def _line(text: Text) -> Text:
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text

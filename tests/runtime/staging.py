@@ -1,0 +1,94 @@
+"""Boards on real files for the tests of this directory, and a disk that counts."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from taskloom import Actor, ClaimStep, CreateTask, Receipt, StepStatus, SyncBoard, UpdateStep
+from taskloom.log import Disk, Durability, Entry, JsonlLog, OsDisk
+from taskloom.runtime import Session, session_dir
+from taskloom.testing import FakeClock
+from tests.crash.scripts import BOSS, new_task, step, worker
+
+ANN: Final = worker("ann-1")
+BOB: Final = worker("bob-1")
+
+
+class CountingDisk(OsDisk):
+    """The real disk, with a count of what is asked of it."""
+
+    def __init__(self) -> None:
+        self.opened: list[str] = []
+        self.calls: Counter[str] = Counter()
+        self.bytes_read: Counter[str] = Counter()
+        self._names: dict[int, str] = {}
+
+    def open(self, path: Path, flags: int) -> int:
+        fd = super().open(path, flags)
+        self.opened.append(path.name)
+        self._names[fd] = path.name
+        return fd
+
+    def read(self, fd: int, size_bytes: int, offset: int) -> bytes:
+        data = super().read(fd, size_bytes, offset)
+        self.bytes_read[self._names[fd]] += len(data)
+        return data
+
+    def sync(self, fd: int) -> None:
+        self.calls["sync"] += 1
+        super().sync(fd)
+
+    def sync_data(self, fd: int) -> None:
+        self.calls["sync_data"] += 1
+        super().sync_data(fd)
+
+    def sync_directory(self, path: Path) -> None:
+        self.calls["sync_directory"] += 1
+        super().sync_directory(path)
+
+    def entries(self, path: Path) -> Iterator[Entry]:
+        self.calls["entries"] += 1
+        return super().entries(path)
+
+
+def board_on(
+    project: Path,
+    *,
+    clock: FakeClock | None = None,
+    disk: Disk | None = None,
+    durability: Durability = Durability.FSYNC,
+) -> SyncBoard:
+    """A session as another process would open it."""
+    log = JsonlLog(session_dir(project, "s1"), disk=disk, durability=durability)
+    return SyncBoard(Session(log, "s1", clock=clock or FakeClock()))
+
+
+def create(board: SyncBoard, task_id: str = "plan", **more: Any) -> Receipt:
+    """A Task of three steps: b after a, and c."""
+    names: dict[str, Any] = {"task_id": task_id, "wal_name": task_id, **more}
+    return board.send(new_task(step("a"), step("b", "a"), step("c"), **names), BOSS)
+
+
+def command(task_id: str, **more: Any) -> CreateTask:
+    return new_task(step("a"), task_id=task_id, **{"wal_name": task_id, **more})
+
+
+def claim(board: SyncBoard, step_id: str, actor: Actor = ANN, **more: Any) -> Receipt:
+    return board.send(ClaimStep(task_id="plan", step_id=step_id, **more), actor)
+
+
+def put(board: SyncBoard, step_id: str, status: str | None, actor: Actor, **more: Any) -> Receipt:
+    wanted = StepStatus(status) if status is not None else None
+    update = UpdateStep(task_id="plan", step_id=step_id, status=wanted, **more)
+    return board.send(update, actor)
+
+
+def wal(project: Path, name: str = "plan") -> Path:
+    return project / ".taskloom" / "tasks" / "s1" / f"{name}.wal.jsonl"
+
+
+def raw_lines(path: Path) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]

@@ -1,0 +1,106 @@
+"""Any text goes through log and replay unharmed, or is refused; it never spoils a log."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from taskloom import CancelTask, CompleteTask, FailTask, Refused, SyncBoard
+from taskloom.errors import Code
+from taskloom.testing import FakeClock
+from tests.board.stage import facts
+from tests.crash.scripts import BOSS, updating
+from tests.runtime.staging import ANN, board_on, claim, create, put
+
+TEXT = st.text(alphabet=st.characters(), min_size=0, max_size=60)
+"""All of Unicode, lone surrogates included."""
+
+Write = Callable[[SyncBoard, str], object]
+
+
+def _claimed(board: SyncBoard) -> None:
+    claim(board, "a")
+
+
+FIELDS: dict[str, Write] = {
+    "task title": lambda board, text: create(board, title=text),
+    "task summary": lambda board, text: create(board, summary=text),
+    "new title": lambda board, text: _update(board, {"op": "update_task", "title": text}),
+    "new summary": lambda board, text: _update(board, {"op": "update_task", "summary": text}),
+    "block reason": lambda board, text: _update(
+        board, {"op": "update_task", "status": "blocked", "reason": text}
+    ),
+    "step title": lambda board, text: _update(
+        board, {"op": "add_step", "step": {"step_id": "n", "title": text}}
+    ),
+    "step summary": lambda board, text: _update(
+        board, {"op": "update_step", "step_id": "a", "fields": {"summary": text}}
+    ),
+    "cancel reason": lambda board, text: _update(
+        board, {"op": "cancel_step", "step_id": "c", "reason": text}
+    ),
+    "result": lambda board, text: _put(board, None, result_summary=text),
+    "artifact": lambda board, text: _put(board, None, artifact_ids=(text,)),
+    "completed": lambda board, text: _put(board, "completed", result_summary=text),
+    "failed": lambda board, text: _put(board, "failed", reason=text),
+    "blocked": lambda board, text: _put(board, "blocked", reason=text),
+    "fail task": lambda board, text: _send(board, FailTask(task_id="plan", reason=text)),
+    "cancel task": lambda board, text: _send(board, CancelTask(task_id="plan", reason=text)),
+    "complete task": lambda board, text: _complete(board, text),
+    "command id": lambda board, text: _put(board, None, result_summary="x", command_id=text),
+}
+
+
+def _update(board: SyncBoard, *operations: dict[str, object]) -> object:
+    create(board)
+    return board.send(updating(*operations), BOSS)
+
+
+def _put(board: SyncBoard, status: str | None, **more: Any) -> object:
+    create(board)
+    claim(board, "a")
+    return put(board, "a", status, ANN, **more)
+
+
+def _send(board: SyncBoard, command: Any) -> object:
+    create(board)
+    return board.send(command, BOSS)
+
+
+def _complete(board: SyncBoard, text: str) -> object:
+    create(board)
+    for step_id in ("a", "b", "c"):
+        put(board, step_id, "completed", BOSS)
+    return board.send(CompleteTask(task_id="plan", result_summary=text), BOSS)
+
+
+@pytest.mark.slow
+@pytest.mark.spec("TB-124")
+@pytest.mark.parametrize("field", FIELDS)
+@given(text=TEXT)
+@example(text="\u2028\u2029\u0085\0\r\n\x1f\x7f")
+@example(text="\ud800")
+@example(text="\udfff\ud83d")
+@example(text="🜂👩‍👩‍👧\U0010ffff\ufffe")
+@example(text='","crc":"00000000"}')
+def test_any_text_in_any_field_round_trips_or_is_refused(field: str, text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        clock = FakeClock()
+        board = board_on(Path(folder), clock=clock)
+        try:
+            FIELDS[field](board, text)
+        except Refused as refusal:
+            assert refusal.code is Code.VALIDATION_ERROR
+        board.session.close()
+        if board.session.found():
+            live = board_on(Path(folder), clock=clock)
+            before = board.session.desk("plan").glance(facts)
+            assert live.session.desk("plan").glance(facts) == before
+            shown = repr(live.get("plan", BOSS))
+            assert not text.isalnum() or len(text) < 8 or text in shown or field == "command id"
+            live.session.close()
+        board.session.close()

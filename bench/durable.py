@@ -52,10 +52,9 @@ async def _alternate(place: Path, rounds: int = 12) -> tuple[float, float, float
     """Return the medians of a bare write and sync, of an async and of a blocking change."""
     async with open_board(place, session_id="s1") as board:
         await _prepare(board, 1)
-        wal = next(place.rglob("*.wal.jsonl"))
         actor, note = worker(0), _note(0)
         await board.send(note, actor)
-        line = wal.read_bytes().splitlines(keepends=True)[-1]
+        line = _last_line(place)
         fd = os.open(place / "bare", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         blocking = SyncBoard(board.session)
         bare_s: list[float] = []
@@ -77,6 +76,10 @@ async def _alternate(place: Path, rounds: int = 12) -> tuple[float, float, float
                 blocking_s.append(perf_counter() - start)
         os.close(fd)
     return median(bare_s), median(board_s), median(blocking_s)
+
+
+def _last_line(place: Path) -> bytes:
+    return next(place.rglob("*.wal.jsonl")).read_bytes().splitlines(keepends=True)[-1]
 
 
 async def _many_callers(rounds: int = 60, repeats: int = 5) -> list[Row]:

@@ -21,14 +21,7 @@ def run() -> Iterator[Row]:
     """Measure."""
     per_event: list[float] = []
     for events in SIZES:
-        with TemporaryDirectory(dir=".") as name:
-            place = Path(name)
-            written = _write(place, events)
-            path = next(place.rglob("*.wal.jsonl"))
-            lines = path.read_bytes().splitlines()
-            replay = _best(lambda: _replay(place))
-            decode = msgspec.json.Decoder().decode
-            alone = _best(lambda: _each(decode, lines))
+        written, replay, alone = _measure(events)
         per_event.append(replay / written)
         yield Row(
             f"replay of {written:,} events, beside msgspec.json.decode",
@@ -45,6 +38,18 @@ def run() -> Iterator[Row]:
         per_event[-1] / per_event[0],
         1.5,
     )
+
+
+def _measure(events: int) -> tuple[int, float, float]:
+    """Return how many events were written, and the seconds for replay and for decoding alone."""
+    decode = msgspec.json.Decoder().decode
+    with TemporaryDirectory(dir=".") as name:
+        place = Path(name)
+        written = _write(place, events)
+        lines = next(place.rglob("*.wal.jsonl")).read_bytes().splitlines()
+        replay = _best(lambda: _replay(place))
+        alone = _best(lambda: _each(decode, lines))
+    return written, replay, alone
 
 
 def _write(place: Path, events: int) -> int:

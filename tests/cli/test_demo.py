@@ -1,11 +1,19 @@
 """`taskloom demo`: it plays, replays, compares and says so."""
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import taskloom, taskloom_in_terminal
+from tests.cli.program import (
+    COMMAND,
+    TIMEOUT_S,
+    surroundings,
+    taskloom,
+    taskloom_in_terminal,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -62,3 +70,19 @@ def test_a_second_demo_in_the_same_place_overwrites_nothing(tmp_path: Path) -> N
     ended = taskloom("demo", "--keep", ".", cwd=tmp_path)
     assert ended.code == 2
     assert "holds a demo already" in ended.err
+
+
+def test_a_reader_that_leaves_early_ends_it_quietly(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [*COMMAND, "demo", "--keep", "kept"],
+        cwd=tmp_path,
+        env=surroundings(PYTHONUNBUFFERED="1"),
+        stdout=write,
+        stderr=subprocess.PIPE,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -83,6 +83,13 @@ def test_follow_shows_what_comes_and_ends_with_the_task(stage: Stage) -> None:
     assert [line["wal_seq"] for line in rest] == list(range(12, 12 + len(rest)))
 
 
+def test_to_follow_a_task_that_has_ended_is_to_read_it(stage: Stage) -> None:
+    stage.send(CancelTask(task_id="diamond"))
+    words = ("board", "log", "diamond", "--follow", "--after", "99", "--json")
+    ended = taskloom(*words, cwd=stage.project)
+    assert (ended.code, ended.out) == (0, "")
+
+
 class following:  # noqa: N801 - reads as a verb where it is used
     """A follower at work; entering gives its lines as they come, leaving waits for its end."""
 

@@ -23,7 +23,7 @@ from taskloom.board import (
     UpdateStep,
 )
 from taskloom.codec import Line, Replay, decode, find_whole
-from taskloom.errors import Code, StorageFailed, TaskloomError
+from taskloom.errors import StorageFailed
 from taskloom.log import Disk, JsonlLog
 from taskloom.log.disk import READ_WRITE
 from taskloom.runtime import Session, SyncBoard
@@ -52,6 +52,13 @@ class Account:
         self.denied.discard(command_id)
         self.doubtful.discard(command_id)
 
+    def note_failure(self, command_id: str, outcome: object) -> None:
+        assert outcome in ("not_written", "unknown")
+        if outcome == "unknown" or command_id in self.doubtful:
+            self.doubtful.add(command_id)
+        else:
+            self.denied.add(command_id)
+
 
 class Player:
     """One process with one session."""
@@ -70,13 +77,7 @@ class Player:
         try:
             receipt = self.board.send(command, actor)
         except StorageFailed as failure:
-            assert failure.code is Code.STORAGE_ERROR
-            outcome = failure.details["outcome"]
-            assert outcome in ("not_written", "unknown")
-            if outcome == "unknown" or command_id in self.account.doubtful:
-                self.account.doubtful.add(command_id)
-            else:
-                self.account.denied.add(command_id)
+            self.account.note_failure(command_id, failure.details["outcome"])
             return None
         except Crashed:
             self.account.doubtful.add(command_id)
@@ -167,7 +168,6 @@ def attempt(call: Callable[[], object]) -> bool:
     """Tell whether a call went through; only storage may fail it."""
     try:
         call()
-    except TaskloomError as error:
-        assert error.code is Code.STORAGE_ERROR, error
+    except StorageFailed:
         return False
     return True

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import count
 from random import Random
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from taskloom.board import (
     Actor,
@@ -24,10 +24,12 @@ from taskloom.board import (
     FailTask,
     NewStep,
     QuerySteps,
+    Receipt,
     RenewLease,
     RunOutcome,
     StepStatus,
     StepView,
+    TaskView,
     UpdateStep,
 )
 from taskloom.errors import Refused
@@ -36,6 +38,8 @@ from taskloom.runtime import Session, SyncBoard
 from taskloom.testing import Crashed, FakeClock, Fault, FaultyDisk, MemoryDisk
 from tests.crash.play import SESSION, Account
 from tests.crash.scripts import BOSS, updating, worker
+
+_T = TypeVar("_T")
 
 WORKERS: Final = 16
 PROCESSES: Final = 3
@@ -106,20 +110,14 @@ class World:
 
     def live(self, events: int) -> None:
         """Go on until the logs hold so many events."""
-        acts = (
-            (self._work, 80),
-            (self._plan, 14),
-            (self._let_time_pass, 5),
-            (self._die, 0.3),
-        )
-        ways, weights = zip(*acts, strict=True)
+        ways = (self._work, self._plan, self._let_time_pass, self._die)
         while self.events < events:
-            [act] = self.chance.choices(ways, weights)
+            [act] = self.chance.choices(ways, (80, 14, 5, 0.3))
             act()
         for process in self.processes:
             process.board.session.close()
 
-    def send(self, command: CreateTask | Command, actor: Actor) -> Any:
+    def send(self, command: CreateTask | Command, actor: Actor) -> Receipt | None:
         """Send through some process; ask again where the acknowledgement was lost."""
         command = replace(command, command_id=f"c{next(self._names)}")
         process = self.chance.choice(self.processes)
@@ -142,7 +140,7 @@ class World:
             assert again.fence == receipt.fence
         return self._note(command, receipt)
 
-    def _send_again(self, command: CreateTask | Command, actor: Actor) -> Any:
+    def _send_again(self, command: CreateTask | Command, actor: Actor) -> Receipt | None:
         try:
             receipt = self.chance.choice(self.processes).board.send(command, actor)
         except Crashed:
@@ -152,7 +150,7 @@ class World:
             return None
         return self._note(command, receipt)
 
-    def _note(self, command: CreateTask | Command, receipt: Any) -> Any:
+    def _note(self, command: CreateTask | Command, receipt: Receipt) -> Receipt:
         if receipt.event_ids:
             self.account.note(command.command_id or "", receipt)
         self.seen[receipt.task_id] = max(self.seen.get(receipt.task_id, 0), receipt.seq)
@@ -221,7 +219,7 @@ class World:
         else:
             self.send(updating(*self._operations(task), task_id=task_id), BOSS)
 
-    def _operations(self, task: Any) -> list[dict[str, object]]:
+    def _operations(self, task: TaskView) -> list[dict[str, object]]:
         chance = self.chance
         if task.status == "blocked":
             return [{"op": "update_task", "status": "pending"}]
@@ -275,7 +273,7 @@ class World:
         for process in self.processes:
             process.restart()
 
-    def _ask(self, ask: Callable[[SyncBoard], Any]) -> Any:
+    def _ask(self, ask: Callable[[SyncBoard], _T]) -> _T | None:
         process = self.chance.choice(self.processes)
         try:
             return ask(process.board)

@@ -66,23 +66,28 @@ def board_on(
     return SyncBoard(Session(log, "s1", clock=clock or FakeClock()))
 
 
-def create(board: SyncBoard, task_id: str = "plan", **more: Any) -> Receipt:
+def create(board: SyncBoard, task_id: str = "plan", **more: object) -> Receipt:
     """A Task of three steps: b after a, and c."""
-    names: dict[str, Any] = {"task_id": task_id, "wal_name": task_id, **more}
-    return board.send(new_task(step("a"), step("b", "a"), step("c"), **names), BOSS)
+    given = {"task_id": task_id, "wal_name": task_id, **more}
+    return board.send(new_task(step("a"), step("b", "a"), step("c"), **given), BOSS)
 
 
-def command(task_id: str, **more: Any) -> CreateTask:
-    return new_task(step("a"), task_id=task_id, **{"wal_name": task_id, **more})
+def command(task_id: str) -> CreateTask:
+    return new_task(step("a"), task_id=task_id, wal_name=task_id)
 
 
-def claim(board: SyncBoard, step_id: str, actor: Actor = ANN, **more: Any) -> Receipt:
-    return board.send(ClaimStep(task_id="plan", step_id=step_id, **more), actor)
+def claim(
+    board: SyncBoard, step_id: str, actor: Actor = ANN, command_id: str | None = None
+) -> Receipt:
+    return board.send(ClaimStep(task_id="plan", step_id=step_id, command_id=command_id), actor)
 
 
-def put(board: SyncBoard, step_id: str, status: str | None, actor: Actor, **more: Any) -> Receipt:
+def put(
+    board: SyncBoard, step_id: str, status: str | None, actor: Actor, **more: object
+) -> Receipt:
+    given: dict[str, Any] = more
     wanted = StepStatus(status) if status is not None else None
-    update = UpdateStep(task_id="plan", step_id=step_id, status=wanted, **more)
+    update = UpdateStep(task_id="plan", step_id=step_id, status=wanted, **given)
     return board.send(update, actor)
 
 

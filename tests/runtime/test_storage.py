@@ -139,8 +139,9 @@ def test_a_failed_append_changes_nothing_and_a_retry_leaves_no_gap(
 def test_after_a_failed_sync_the_file_is_opened_and_read_anew(tmp_path: Path) -> None:
     create(board_on(tmp_path))
     counting = CountingDisk()
-    disk = FaultyDisk(counting, Fault.EIO, at=1, calls=("sync_data",))
+    disk = FaultyDisk(counting, Fault.EIO, at=2, calls=("sync_data",))
     board = board_on(tmp_path, disk=disk)
+    board.session.resume()
     with pytest.raises(StorageFailed):
         claim(board, "a")
     opened = len(counting.opened)

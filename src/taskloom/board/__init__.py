@@ -23,7 +23,7 @@ from taskloom.board.commands import (
 from taskloom.board.creating import decide_create
 from taskloom.board.decide import decide
 from taskloom.board.events import PAYLOADS, Event, Payload, StepSnapshot, TaskCreated, TaskSnapshot
-from taskloom.board.evolve import Impossible, create, evolve
+from taskloom.board.evolve import Impossible, Recorded, create, evolve, evolve_all
 from taskloom.board.limits import DEFAULT_RULES, Rules
 from taskloom.board.operations import (
     AddDependency,
@@ -93,6 +93,7 @@ __all__ = [
     "Payload",
     "QuerySteps",
     "Receipt",
+    "Recorded",
     "RemoveDependency",
     "RenewLease",
     "ReopenStep",
@@ -124,6 +125,7 @@ __all__ = [
     "decide",
     "decide_create",
     "evolve",
+    "evolve_all",
     "force_step",
     "force_task",
     "query_steps",

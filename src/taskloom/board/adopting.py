@@ -136,8 +136,6 @@ def _write(step: Step, raw: Raw) -> None:
 def _move(task: Task, step: Step, to: StepStatus) -> None:
     was_done = step.status is StepStatus.COMPLETED
     is_done = to is StepStatus.COMPLETED
-    task.counts[step.status] -= 1
-    task.counts[to] += 1
     if task.live_index is not None:
         task.live_index.move(step, to)
     step.status = to

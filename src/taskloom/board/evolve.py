@@ -4,9 +4,9 @@ An event was recorded, so it is not ours to refuse; but one that cannot follow w
 means that the log is not what it was, and that is said (`Impossible`) rather than guessed at.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Final, NoReturn, Protocol
 
 from taskloom.board import events as ev
 from taskloom.board.patch import apply_operations, plant
@@ -15,6 +15,15 @@ from taskloom.board.step import Step
 from taskloom.board.task import Task
 from taskloom.errors import Refused
 from taskloom.ids import Seq, SessionId, StepId
+
+
+class Recorded(Protocol):
+    """An event as a line of a log has it."""
+
+    wal_seq: Seq
+    payload: ev.Payload
+    step_id: StepId | None
+    created_at: datetime
 
 
 class Impossible(Exception):
@@ -69,6 +78,38 @@ def evolve(task: Task, payload: ev.Payload, step_id: StepId | None, at: datetime
     task.seq = seq
 
 
+def evolve_all(task: Task, lines: Iterable[Recorded]) -> None:
+    """Apply events as a log has them, from the one after `task.seq` on.
+
+    This is `evolve` in a loop, without what need be done only once: replay is made of it.
+
+    Raises:
+        Impossible: An event cannot follow; `task.seq` is the last one that could.
+    """
+    find, handler_of = task.steps.get, _STEP.get
+    seq, at = task.seq, task.updated_at
+    try:
+        for line in lines:
+            payload = line.payload
+            step = find(line.step_id)  # type: ignore[arg-type] # None finds nothing
+            handler = handler_of(type(payload))
+            if line.wal_seq != seq + 1:
+                _misnumbered(line)
+            if step is not None and handler is not None:
+                handler(task, step, payload, seq + 1)
+                step.updated_at = at = line.created_at
+            else:
+                evolve(task, payload, line.step_id, line.created_at, seq + 1)
+                at = line.created_at
+            seq += 1
+    finally:
+        task.seq, task.updated_at = seq, at
+
+
+def _misnumbered(line: Recorded) -> NoReturn:
+    raise Impossible(f"the line is numbered {line.wal_seq}")
+
+
 # What happens to steps. Each handler first moves the step, which checks the table.
 
 
@@ -88,9 +129,6 @@ def _move(
             f"step {step.step_id!r} is {before.value}"
         )
     if before is not to:
-        counts = task.counts
-        counts[before] -= 1
-        counts[to] += 1
         index = task.live_index
         if index is not None:
             index.move(step, to)

@@ -17,10 +17,12 @@ from taskloom.ids import PoolId, Seq, StepId
 class Index:
     """Steps by pool and status, and the ends of leases."""
 
-    __slots__ = ("_by_order", "_leases", "_sets")
+    __slots__ = ("_by_order", "_leases", "_sets", "counts")
 
     def __init__(self, steps: Iterable[Step]) -> None:
         """Build it from the steps as they are."""
+        self.counts = dict.fromkeys(StepStatus, 0)
+        """How many steps are where."""
         self._by_order: dict[int, StepId] = {}
         self._sets: dict[PoolId, dict[StepStatus, SortedInts]] = {}
         self._leases: list[tuple[datetime, Seq, StepId]] = []
@@ -32,20 +34,25 @@ class Index:
                 self._leases.append((step.lease_expires_at, step.claim_seq, step.step_id))
         for (pool, status), orders in gathered.items():
             self._sets.setdefault(pool, {})[status] = SortedInts(orders)
+            self.counts[status] += len(orders)
         heapify(self._leases)
 
     def add(self, step: Step) -> None:
         """Take in a new step."""
         self._by_order[step.order] = step.step_id
+        self.counts[step.status] += 1
         self._set(step.worker_pool_id, step.status).add(step.order)
 
     def drop(self, step: Step) -> None:
         """Forget a deleted step."""
         del self._by_order[step.order]
+        self.counts[step.status] -= 1
         self._set(step.worker_pool_id, step.status).remove(step.order)
 
     def move(self, step: Step, status: StepStatus) -> None:
         """Follow a step from its status to a new one."""
+        self.counts[step.status] -= 1
+        self.counts[status] += 1
         sets = self._sets[step.worker_pool_id]
         sets[step.status].remove(step.order)
         there = sets.get(status)

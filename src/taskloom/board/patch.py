@@ -62,7 +62,6 @@ def plant(task: Task, snapshots: Sequence[StepSnapshot], at: datetime) -> None:
         for on in step.depends_on_step_ids:
             steps[on].dependents.add(step.step_id)
     task.next_order = task.next_rank = len(steps)
-    task.counts[StepStatus.PENDING] = len(steps)
 
 
 def apply_operations(task: Task, raw: Sequence[dict[str, object]], at: datetime) -> None:
@@ -138,7 +137,6 @@ class _Patch:
         task.steps[new.step_id] = step
         task.next_order += 1
         task.next_rank += 1
-        task.counts[StepStatus.PENDING] += 1
         task.required_open += new.required
         self._joined[new.step_id] = ()
         self._added.add(new.step_id)
@@ -167,7 +165,6 @@ class _Patch:
         step = task.steps.pop(step_id)
         joined = self._joined.pop(step_id, step.depends_on_step_ids)
         self._part(step_id, joined)
-        task.counts[step.status] -= 1
         if step.required and step.status is not StepStatus.COMPLETED:
             task.required_open -= 1
         if task.live_index is not None:

@@ -40,7 +40,6 @@ class Task:
     reason: str | None = None
     steps: dict[StepId, Step] = field(default_factory=dict[StepId, Step])
     """In order of creation."""
-    counts: dict[StepStatus, int] = field(default_factory=lambda: dict.fromkeys(StepStatus, 0))
     required_open: int = 0
     """Required steps that are not completed; nought is what completion needs."""
     claims: dict[RunId, StepId] = field(default_factory=dict[RunId, StepId])
@@ -62,6 +61,11 @@ class Task:
         if self.live_index is None:
             self.live_index = Index(self.steps.values())
         return self.live_index
+
+    @property
+    def counts(self) -> dict[StepStatus, int]:
+        """How many steps are where."""
+        return self.index.counts
 
     @property
     def is_terminal(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import anyio
 import msgspec
@@ -24,6 +24,9 @@ from taskloom.runtime import Record, open_board, session_dir
 from taskloom.runtime.inspect import Entry, inspect
 
 _OPENING: Final = "Twelve steps, three workers, one log on disk. One worker will not see the end."
+
+_PATIENCE_S: Final = 60
+"""It takes four seconds; should it ever hang, it says so."""
 
 Show = Callable[[Entry, TaskView], None]
 Tell = Callable[[str], None]
@@ -52,12 +55,25 @@ def demo(given: Namespace) -> int:
 async def _play(project: Path, show: Show, tell: Tell) -> list[TaskView]:
     """Play, and return the live board as it was at every moment somebody looked."""
     moments: dict[int, TaskView] = {}
-    async with open_board(project, session_id=SESSION_ID, rules=RULES) as board:
-        tour = Tour(board, tell)
-        async for record, view in tour.play():
-            moments[view.seq] = view
-            show(_entry(record), view)
+
+    def keep(record: Record, view: TaskView) -> None:
+        moments[view.seq] = view
+        show(_entry(record), view)
+
+    try:
+        with anyio.fail_after(_PATIENCE_S):
+            async with open_board(project, session_id=SESSION_ID, rules=RULES) as board:
+                await Tour(board, tell).play(keep)
+    except ExceptionGroup as several:
+        raise _first(several) from several
     return list(moments.values())
+
+
+def _first(error: Exception) -> Exception:
+    """Return what went wrong first: the others only fell with it."""
+    while isinstance(error, ExceptionGroup):
+        error = cast("ExceptionGroup[Exception]", error).exceptions[0]
+    return error
 
 
 def _project(keep: str | None) -> Path:

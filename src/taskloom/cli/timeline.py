@@ -27,9 +27,10 @@ def log(given: Namespace) -> int:
         shown = iter(_choose(wal.entries(after=given.after or 0), given))
         first = list(islice(shown, LIMIT))
         show = print_json_line if given.json else _printer(first)
-        last = _each(chain(first, shown), show)
+        for entry in chain(first, shown):
+            show(entry)
         if given.follow:
-            _follow(wal, last, show)
+            _follow(wal, show)
         elif wal.torn_bytes and not given.json:
             note(f"{wal.torn_bytes} bytes of a write that a crash cut short follow; never true")
     return FINE
@@ -39,7 +40,7 @@ def _choose(entries: Iterator[Entry], given: Namespace) -> Iterable[Entry]:
     limit: int | None = given.limit
     if limit is None and not (given.json or given.all):
         limit = LIMIT
-    if limit is None:
+    if limit is None or (given.follow and given.after is not None):
         return entries
     if given.after is None:
         last = deque(entries, limit)
@@ -49,20 +50,12 @@ def _choose(entries: Iterator[Entry], given: Namespace) -> Iterable[Entry]:
     return islice(entries, limit)
 
 
-def _each(entries: Iterable[Entry], show: Callable[[Entry], None]) -> Entry | None:
-    last = None
-    for entry in entries:
-        show(entry)
-        last = entry
-    return last
-
-
-def _follow(wal: WalFile, last: Entry | None, show: Callable[[Entry], None]) -> None:
+def _follow(wal: WalFile, show: Callable[[Entry], None]) -> None:
     """Go on until the Task has ended: nothing follows that."""
-    while last is None or not last.is_last:
-        last = _each(wal.entries(), show) or last
-        if last is None or not last.is_last:
-            sleep(LOOK_S)
+    while not wal.is_over:
+        sleep(LOOK_S)
+        for entry in wal.entries():
+            show(entry)
 
 
 def _printer(first: Sequence[Entry]) -> Callable[[Entry], None]:

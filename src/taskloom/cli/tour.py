@@ -5,7 +5,8 @@ The one that dies is not cancelled and tells nobody. It just stops, as a killed 
 the board finds out as it always does: the lease runs out, and the next to ask takes the step back.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
+from contextlib import aclosing
 from datetime import timedelta
 from typing import Final
 
@@ -67,18 +68,19 @@ class Tour:
         self._orchestrator = board.orchestrator("orchestrator", run_id="orchestrator-1")
         self._has_died = False
 
-    async def play(self) -> AsyncGenerator[tuple[Record, TaskView]]:
-        """Yield every event as it becomes durable, with the board as it is then."""
+    async def play(self, show: Callable[[Record, TaskView], None]) -> None:
+        """Show every event as it becomes durable, with the board as it is then."""
         create = CreateTask(task_id=TASK_ID, wal_name=TASK_ID, title="Ship the release", steps=PLAN)
         await self._board.send(create, self._orchestrator)
         async with anyio.create_task_group() as group:
             group.start_soon(self._finish)
             for name in WORKERS:
                 group.start_soon(self._work, name)
-            async for record in self._board.follow(TASK_ID):
-                yield record, await self.look()
-                if record.event_type in TERMINAL_EVENTS:
-                    break
+            async with aclosing(self._board.follow(TASK_ID)) as records:
+                async for record in records:
+                    show(record, await self.look())
+                    if record.event_type in TERMINAL_EVENTS:
+                        break
             group.cancel_scope.cancel()
 
     async def look(self) -> TaskView:
@@ -87,9 +89,10 @@ class Tour:
 
     async def _finish(self) -> None:
         """Wait until nothing is left to do, then end the Task."""
-        async for _ in self._board.follow(TASK_ID):
-            if (await self.look()).completeable:
-                break
+        async with aclosing(self._board.follow(TASK_ID)) as records:
+            async for _ in records:
+                if (await self.look()).completeable:
+                    break
         end = CompleteTask(task_id=TASK_ID, result_summary="1.0 is out")
         await self._board.send(end, self._orchestrator)
 

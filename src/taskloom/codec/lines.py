@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol, cast
 
 import msgspec
 
-from taskloom.board import PAYLOADS, Event, Payload
+from taskloom.board import PAYLOADS, Event, Payload, Recorded
 from taskloom.codec.frame import Chain
 from taskloom.codec.tail import DECODE_ERRORS
 from taskloom.errors import Damage
@@ -61,25 +61,22 @@ class _Out(msgspec.Struct, kw_only=True, omit_defaults=True):
     tx: tuple[int, int, int]
 
 
-class Step(Protocol):
-    """A decoded line with no more than `evolve` needs."""
+class _Command(msgspec.Struct):
+    """What a line says of the command that brought it."""
 
-    wal_seq: Seq
-    payload: Payload
-    created_at: datetime
-    step_id: StepId | None
-    actor_run_id: RunId
-    command_id: CommandId | None
+    wal_seq: int
+    actor_run_id: str = ""
+    command_id: str | None = None
 
 
 _NEEDED: Final[list[tuple[str, object] | tuple[str, object, object]]] = [
     ("wal_seq", int),
     ("created_at", datetime),
     ("step_id", str | None, None),
-    ("actor_run_id", str, ""),
-    ("command_id", str | None, None),
 ]
 _ENVELOPE: Final[list[tuple[str, object] | tuple[str, object, object]]] = [
+    ("actor_run_id", str, ""),
+    ("command_id", str | None, None),
     ("session_id", str, ""),
     ("event_id", str, ""),
     ("actor_agent_id", str, ""),
@@ -105,8 +102,10 @@ def _decoder(
     return msgspec.json.Decoder(union).decode
 
 
-decode_step: Final = cast("Callable[[bytes], Step]", _decoder(_NEEDED))
+decode_step: Final = cast("Callable[[bytes], Recorded]", _decoder(_NEEDED))
 """Read one line with no more than `evolve` needs; raises one of `DECODE_ERRORS`."""
+decode_command: Final = msgspec.json.Decoder(_Command).decode
+"""Read who sent the command that a line was written for."""
 _decode_line: Final = cast("Callable[[bytes], Line]", _decoder([*_NEEDED, *_ENVELOPE]))
 _encode_into: Final = msgspec.json.Encoder().encode_into
 

@@ -3,8 +3,8 @@
 There is no other way to a state than this, so a restored Task cannot differ from a live one.
 """
 
-from taskloom.board import Done, Impossible, Task, TaskCreated, create, evolve
-from taskloom.codec.lines import decode, decode_step
+from taskloom.board import Done, Impossible, Task, TaskCreated, create, evolve_all
+from taskloom.codec.lines import decode, decode_command, decode_step
 from taskloom.codec.tail import DECODE_ERRORS
 from taskloom.errors import Damage
 from taskloom.ids import CommandId, RunId, Seq
@@ -49,28 +49,28 @@ class Replay:
         return data[end:]
 
     def _apply(self, data: bytes, until: Seq | None) -> None:
-        # The loop that start-up time is made of. Lines are decoded one by one, so that what a
-        # line became is gone again before the next one is looked at.
         task = self.task
         assert task is not None
-        seq = task.seq
         raw = data.split(b"\n")
         raw.pop()
         if until is not None:
-            del raw[max(0, until - seq) :]
+            del raw[max(0, until - task.seq) :]
         try:
-            for text in raw:
-                line = decode_step(text)
-                seq += 1
-                if line.wal_seq != seq:
-                    raise Damage(seq, f"the line is numbered {line.wal_seq}")
-                evolve(task, line.payload, line.step_id, line.created_at, seq)
-                if line.command_id is not None:
-                    note_done(task, line.command_id, seq, line.actor_run_id)
+            # Decoded one by one: what a line became is gone before the next is looked at.
+            evolve_all(task, map(decode_step, raw))
         except Impossible as cause:
-            raise Damage(seq, str(cause)) from cause
+            raise Damage(task.seq + 1, str(cause)) from cause
         except DECODE_ERRORS as cause:
-            raise Damage(seq + 1, str(cause)) from cause
+            raise Damage(task.seq + 1, str(cause)) from cause
+        if b'"command_id":"' in data:
+            self._note_commands(raw)
+
+    def _note_commands(self, raw: list[bytes]) -> None:
+        """Remember the commands that carried an id; most logs have none."""
+        assert self.task is not None
+        for line in map(decode_command, raw):
+            if line.command_id is not None:
+                note_done(self.task, line.command_id, line.wal_seq, line.actor_run_id)
 
 
 def note_done(task: Task, command_id: CommandId, seq: Seq, run_id: RunId) -> None:

@@ -119,12 +119,22 @@ class JsonlWal:
         if unread < 0:
             size = reader.offset + unread
             raise Damage(reader.position.seq, f"the file was cut to {size} bytes")
+        if self._held and self._writable and self._durable:
+            self._secure()
         try:
             yield from reader.pieces(reader.offset + unread)
         except OSError as cause:
             raise failed("read", self._path, cause) from cause
         if reader.torn_bytes:
             self._handle_torn(reader.torn_bytes)
+
+    def _secure(self) -> None:
+        """Make durable what is about to be built upon: its writer may have been killed too soon."""
+        try:
+            self._disk.sync_data(self._fd)
+        except OSError as cause:
+            self.close()
+            raise failed("read", self._path, cause) from cause
 
     def _handle_torn(self, size_bytes: int) -> None:
         kept = None
@@ -141,12 +151,8 @@ class JsonlWal:
     def append(self, lines: bytes, *, after: Position, then: Position) -> None:
         """Write, and wait until it is safe."""
         assert self._held, "appending is for whoever has the turn"
-        if self.is_foreign:
-            raise StorageFailed(
-                f"{self._path} was written by another program and is only read here. Create a new "
-                "Task for further work.",
-                {"wal_path": str(self._path), "outcome": "not_written"},
-            )
+        if self.is_foreign or not self._writable:
+            raise self._read_only()
         start = self._reader.offset
         if after != self._reader.position or self.unread_bytes():
             raise Fenced(after.seq, self.position.seq)
@@ -157,6 +163,13 @@ class JsonlWal:
         except OSError as cause:
             raise self._give_up(start, cause) from cause
         self._reader.skip(len(lines), then)
+
+    def _read_only(self) -> StorageFailed:
+        why = "was written by another program" if self.is_foreign else "may not be written to"
+        return StorageFailed(
+            f"{self._path} {why} and is only read here. Create a new Task for further work.",
+            {"wal_path": str(self._path), "outcome": "not_written"},
+        )
 
     def _give_up(self, start: int, cause: OSError) -> StorageFailed:
         outcome = "not_written"

@@ -50,11 +50,6 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
     created_at: datetime
     command_id: str | None = None
 
-    @property
-    def is_last(self) -> bool:
-        """Whether the Task ended with it, so that nothing can follow."""
-        return self.event_type in TERMINAL_EVENTS
-
 
 _decode: Final = msgspec.json.Decoder(Entry).decode
 
@@ -117,6 +112,8 @@ class WalFile:
         self._reader = Reader(self._disk, self._fd)
         self.torn_bytes = 0
         """What stands behind the last whole decision, after `news` came to the end."""
+        self.is_over = False
+        """Whether `entries` came to the Task's end, so that nothing can follow."""
 
     @property
     def seq(self) -> Seq:
@@ -172,7 +169,10 @@ class WalFile:
         """
         with self.trusting():
             for piece in self.news():
-                yield from _entries(piece, last=self.seq, after=after)
+                for entry in _entries(piece, last=self.seq):
+                    self.is_over = entry.event_type in TERMINAL_EVENTS
+                    if entry.wal_seq > after:
+                        yield entry
 
     @contextmanager
     def trusting(self) -> Generator[None]:
@@ -190,13 +190,11 @@ class WalFile:
                 self._disk.close(fd)
 
 
-def _entries(piece: bytes, *, last: Seq, after: Seq) -> Iterator[Entry]:
+def _entries(piece: bytes, *, last: Seq) -> Iterator[Entry]:
     lines = piece.split(b"\n")
     lines.pop()
     first = last - len(lines) + 1
     for seq, line in enumerate(lines, first):
-        if seq <= after:
-            continue
         try:
             entry = _decode(line)
         except DECODE_ERRORS as cause:

@@ -158,7 +158,7 @@ class LogContract:
         self._create(log, 1)
         one, two = log.open("plan"), self.same_log(log).open("plan")
         with closing(one), closing(two):
-            read(one), read(two)
+            assert read(one) == read(two)
             one.acquire(wait=True)
             first = append(one, note="one")
             one.release()

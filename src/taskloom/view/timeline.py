@@ -24,9 +24,9 @@ class Timeline:
     def fitting(cls, entries: Sequence[Entry]) -> "Timeline":
         """Return one that fits these entries, within reason."""
         return cls(
-            seq=max((len(str(entry.wal_seq)) for entry in entries), default=3),
-            step=_width([entry.step_id for entry in entries]),
-            actor=_width([entry.actor_agent_id for entry in entries]),
+            seq=_width(["seq", *(str(entry.wal_seq) for entry in entries)]),
+            step=_width(["step", *(entry.step_id for entry in entries)]),
+            actor=_width(["by", *(entry.actor_agent_id for entry in entries)]),
         )
 
     def heading(self) -> Text:
@@ -57,7 +57,7 @@ class Timeline:
 
 
 def _width(names: Sequence[str | None]) -> int:
-    return min(24, max((len(one_line(name or "")) for name in names), default=4))
+    return min(24, max(len(one_line(name or "")) for name in names))
 
 
 def _line(text: Text) -> Text:

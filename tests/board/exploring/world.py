@@ -63,8 +63,7 @@ def clone(task: Task) -> Task:
     for step_id, old in task.steps.items():
         steps[step_id] = new = copy(old)
         new.dependents = set(old.dependents)
-    counts, claims = dict(task.counts), dict(task.claims)
-    other = replace(task, steps=steps, counts=counts, claims=claims, live_index=None)
+    other = replace(task, steps=steps, claims=dict(task.claims), live_index=None)
     assert other.index is other.live_index
     return other
 
@@ -85,11 +84,7 @@ def ticks_left(step: Step, now: datetime, tick: timedelta) -> int:
 
 
 _OF_TASK = attrgetter(
-    *(
-        item.name
-        for item in fields(Task)
-        if item.name not in ("steps", "counts", "claims", "live_index")
-    )
+    *(item.name for item in fields(Task) if item.name not in ("steps", "claims", "live_index"))
 )
 _OF_STEP = attrgetter(*(item.name for item in fields(Step) if item.name != "dependents"))
 
@@ -97,7 +92,7 @@ _OF_STEP = attrgetter(*(item.name for item in fields(Step) if item.name != "depe
 def fingerprint(task: Task) -> tuple[object, ...]:
     """All of a Task but its index, quickly; `facts` says the same in words."""
     steps = [(*_OF_STEP(step), frozenset(step.dependents)) for step in task.steps.values()]
-    return (*_OF_TASK(task), tuple(task.counts.values()), tuple(task.claims.items()), steps)
+    return (*_OF_TASK(task), tuple(task.claims.items()), steps)
 
 
 def key(task: Task, now: datetime, tick: timedelta) -> Key:

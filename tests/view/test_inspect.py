@@ -1,0 +1,120 @@
+"""Looking at one log: what is durable, at any line, without being in anybody's way."""
+
+import fcntl
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from taskloom import CancelTask, Unavailable
+from taskloom.codec import Chain
+from taskloom.errors import StorageFailed
+from taskloom.runtime.inspect import WalFile, inspect
+from taskloom.runtime.survey import Health, verify
+from tests.view.boards import Stage, diamond, reference_wal, step
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+@pytest.mark.spec("TB-116", "TB-123")
+def test_what_is_seen_equals_the_live_board(stage: Stage) -> None:
+    path = diamond(stage)
+    assert inspect(path).view == stage.board.get("diamond", stage.orchestrator)
+
+
+@pytest.mark.spec("TB-123")
+def test_a_later_change_does_not_alter_an_earlier_moment(stage: Stage) -> None:
+    path = diamond(stage)
+    before = [inspect(path, at=at).view for at in range(1, 12)]
+    assert [view.seq for view in before] == list(range(1, 12))
+    stage.send(CancelTask(task_id="diamond"))
+    assert [inspect(path, at=at).view for at in range(1, 12)] == before
+    assert inspect(path, at=99).view.status == "cancelled"
+
+
+def test_nobody_waits_for_a_slow_reader(stage: Stage) -> None:
+    path = diamond(stage)
+    with closing(WalFile(path)) as wal:
+        entries = wal.entries()
+        next(entries)
+        writer = os.open(path, os.O_RDWR)
+        fcntl.flock(writer, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Raises if the reader held it.
+        os.close(writer)
+        assert len(list(entries)) == 10
+
+
+def test_a_reader_goes_on_where_it_stopped_and_knows_the_end(stage: Stage) -> None:
+    path = stage.create("t", [step("a")])
+    with closing(WalFile(path)) as wal:
+        assert [entry.wal_seq for entry in wal.entries()] == [1, 2, 3]
+        assert list(wal.entries()) == []
+        stage.send(CancelTask(task_id="t"))
+        assert [entry.wal_seq for entry in wal.entries()] == [4, 5]
+        assert wal.is_over
+
+
+def test_a_file_that_was_cut_while_it_was_read_is_damage(stage: Stage) -> None:
+    path = diamond(stage)
+    with closing(WalFile(path)) as wal:
+        list(wal.entries())
+        os.truncate(path, 100)
+        with pytest.raises(Unavailable, match="cut to 100 bytes"):
+            list(wal.entries())
+
+
+def test_a_long_log_is_read_in_pieces(stage: Stage) -> None:
+    path = stage.create("long", [step(f"s{n}") for n in range(3000)])
+    assert path.stat().st_size > 1 << 19
+    read: list[int] = []
+    seen = inspect(path, watch=read.append)
+    assert sum(read) == path.stat().st_size
+    assert seen.last_seq == 3002
+    with closing(WalFile(path)) as wal:
+        assert [entry.wal_seq for entry in wal.entries(after=2990)] == list(range(2991, 3003))
+
+
+def sealed_anew(path: Path, old: bytes, new: bytes) -> None:
+    """Change a log and give every line a right checksum, as no accident would."""
+    chain = Chain()
+    lines = path.read_bytes().replace(old, new).splitlines()
+    path.write_bytes(b"".join(chain.seal(line[: line.rindex(b',"crc"')] + b"}") for line in lines))
+
+
+@pytest.mark.spec("TB-115", "TB-1003")
+@pytest.mark.parametrize(
+    ("old", "new", "cause"),
+    [
+        (b'"previous_status":"claimed"', b'"previous_status":"blocked"', "cannot follow"),
+        (b'"task_step_blocked"', b'"task_step_danced"', "task_step_danced"),
+        (b'"wal_seq":9,', b'"wal_seq":8,', "numbered 8"),
+    ],
+)
+def test_an_event_that_cannot_be_is_damage_even_under_a_right_checksum(
+    stage: Stage, old: bytes, new: bytes, cause: str
+) -> None:
+    path = diamond(stage)
+    sealed_anew(path, b"orc-1", b"orc-2")
+    assert verify(path).health is Health.OK
+    sealed_anew(path, old, new)
+    found = verify(path)
+    assert found.health is Health.DAMAGED
+    assert cause in (found.cause or "")
+
+
+@pytest.mark.spec("TB-122")
+def test_a_reference_log_with_a_torn_tail_is_read_up_to_it(tmp_path: Path) -> None:
+    path = reference_wal(tmp_path / "old.wal.jsonl")
+    path.write_bytes(path.read_bytes()[:-3])
+    seen = inspect(path)
+    assert (seen.foreign, seen.last_seq) == (True, 5)
+    assert seen.torn_bytes > 0
+    assert verify(path).health is Health.TORN
+
+
+def test_a_file_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(StorageFailed, match="No such file"):
+        inspect(tmp_path / "gone.wal.jsonl")

@@ -4,17 +4,19 @@ The directory itself is what creators lock, so no lock file is needed. Torn tail
 directory beside the sessions'.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from taskloom.ids import WAL_SUFFIX
 from taskloom.log.disk import CREATE, READ_ONLY, Disk, OsDisk
 from taskloom.log.jsonl_wal import JsonlWal, failed, write_all
 from taskloom.log.memory import path_conflict
 from taskloom.log.protocol import Position, WalInfo
+
+_T = TypeVar("_T")
 
 _TAIL_BYTES: Final = 1 << 13
 
@@ -138,15 +140,31 @@ class JsonlLog:
 
     def last_lines(self, name: str, count: int = 2) -> list[bytes]:
         """Read the end of the file, as much of it as these lines need."""
+        return self._peek(name, lambda fd: self._last_lines(fd, count))
+
+    def first_line(self, name: str) -> bytes:
+        """Read the beginning of the file, as much of it as its first line needs."""
+        return self._peek(name, self._first_line)
+
+    def _peek(self, name: str, look: Callable[[int], _T]) -> _T:
         path = self._path(name)
         try:
             fd = self._disk.open(path, READ_ONLY)
             try:
-                return self._last_lines(fd, count)
+                return look(fd)
             finally:
                 self._close(fd)
         except OSError as cause:
             raise failed("read", path, cause) from cause
+
+    def _first_line(self, fd: int) -> bytes:
+        want = _TAIL_BYTES
+        while True:
+            data = self._disk.read(fd, want, 0)
+            line, newline, _ = data.partition(b"\n")
+            if newline or len(data) < want:
+                return line
+            want *= 4
 
     def _last_lines(self, fd: int, count: int) -> list[bytes]:
         size = self._disk.size(fd)

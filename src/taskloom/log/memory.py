@@ -48,6 +48,10 @@ class MemoryLog:
         """Open a log."""
         return MemoryWal(name, self._kept[name])
 
+    def first_line(self, name: str) -> bytes:
+        """Return the first line."""
+        return bytes(self._kept[name].lines).partition(b"\n")[0]
+
     def last_lines(self, name: str, count: int = 2) -> list[bytes]:
         """Return the last lines."""
         return bytes(self._kept[name].lines).splitlines(keepends=True)[-count:]

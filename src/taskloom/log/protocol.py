@@ -147,6 +147,10 @@ class Log(Protocol):
         """Open a log that is there."""
         ...
 
+    def first_line(self, name: str) -> bytes:
+        """Return the first line, whole or not, without reading the rest."""
+        ...
+
     def last_lines(self, name: str, count: int = 2) -> list[bytes]:
         """Return the last full lines (fewer if there are fewer), without reading the rest."""
         ...

@@ -85,6 +85,7 @@ class Catalogue:
             return None if info.size_bytes == 0 else Found(info, info.name, None, modified)
         last = _read(lines[-1])
         if last is None or not _is_sealed(lines):
+            last = last or _read(self._log.first_line(info.name))
             return Found(info, last.task_id if last else info.name, None, modified)
         ended = None
         if last.event_type in TERMINAL_EVENTS and self._is_whole(info.name, lines[-1]):

@@ -19,6 +19,7 @@ from taskloom.errors import Damage, StorageFailed, Unavailable
 from taskloom.ids import Seq, SessionId
 from taskloom.log import Disk, OsDisk, Reader
 from taskloom.log.disk import READ_ONLY
+from taskloom.runtime.collector import collector_off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,8 @@ def inspect(path: Path, *, at: Seq | None = None, watch: Watch | None = None) ->
         StorageFailed: It cannot be read.
     """
     with closing(WalFile(path)) as wal, wal.trusting():
-        task = _replay(wal, at, watch)
+        with collector_off():
+            task = _replay(wal, at, watch)
         return Inspection(
             view=view_task(task, str(path)),
             session_id=task.session_id,

@@ -20,7 +20,7 @@ from taskloom.log import JsonlLog
 from taskloom.runtime import restore
 from taskloom.testing import Crashed, Fault, FaultyDisk, MemoryDisk
 from taskloom.testing.log_contract import some_lines
-from tests.crash.play import SESSION, Account, Act, Player, check, logs
+from tests.crash.play import SESSION, Account, Act, Player, check, logs, wal_path
 from tests.crash.scripts import BOSS, step, updating, worker
 
 STATES_MIN: Final = 20_000
@@ -226,3 +226,20 @@ def test_the_session_directory_is_where_the_script_plays() -> None:
     assert {path.parent for path in disk.files()} == {SESSION}
     assert len(account.acknowledged) == sum(map(len, groups()))
     check_fully(disk, account)
+
+
+@pytest.mark.spec("TB-114", "TB-117")
+def test_a_task_whose_end_is_torn_is_still_active_at_resume() -> None:
+    """Its last line is whole and says that it ended; but a sector before it is missing."""
+    disk, account = MemoryDisk(), Account()
+    play(Player(disk, account))
+    data = disk.content(wal_path("one"))
+    written = data.rindex(b'"op":"update_task"')
+    at = -(-written // 512) * 512
+    left = MemoryDisk()
+    left.put(wal_path("one"), data[:at] + bytes(512) + data[at + 512 :])
+    player = Player(left, Account())
+    player.session.resume()
+    assert player.session.known("one") is not None
+    assert player.board.get("one", BOSS).status == "running"
+    player.session.close()

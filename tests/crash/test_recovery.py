@@ -90,7 +90,7 @@ CRASHES: Final = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 def test_recovery_may_be_stopped_at_any_call_and_comes_to_the_same_end(
     figure: Callable[[str], None],
 ) -> None:
-    crashed, failed = count_cases(151, CRASHES), count_cases(701, (Fault.EIO, Fault.ENOSPC))
+    crashed, failed = count_cases(71, CRASHES), count_cases(701, (Fault.EIO, Fault.ENOSPC))
     assert crashed + failed >= CASES_MIN
     figure(f"{crashed:,} crashes and {failed:,} errors within recovery")
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.runtime.judging import live_and_judge
 
-SEEDS: Final = 60
+SEEDS: Final = 120
 EVENTS: Final = 1_000
 
 

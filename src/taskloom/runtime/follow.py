@@ -1,8 +1,10 @@
 """Reading along: every event of a Task from any line on, first what is there, then what comes.
 
-Records are read from the log itself, under its shared lock, so a follower sees what is durable
-and nothing else; one that is slow or comes late misses nothing. A change made by this process
-wakes it at once, one by another process is noticed at the next look.
+Records are read from the log itself, under its shared lock, so a follower sees no line whose
+writer is still at it; one that is slow or comes late misses nothing. A change made by this
+process wakes it at once, one by another process is noticed at the next look. One case is left:
+a line whose writer was killed just before its sync is shown, though only the next turn on the
+log makes it safe from a power cut.
 """
 
 from asyncio import AbstractEventLoop, Event, get_running_loop

@@ -11,7 +11,7 @@ from bench.table import Row
 STEPS = 100_000
 
 _CHILD = """
-import json, resource, sys, time
+import gc, json, sys, time
 from pathlib import Path
 from bench.boards import ORCHESTRATOR, TASK, dag, session
 from taskloom import CreateTask
@@ -19,11 +19,17 @@ from taskloom import CreateTask
 steps = dag(int(sys.argv[2]))
 place = session(Path(sys.argv[1]))
 command = CreateTask(task_id=TASK, wal_name=TASK, title="Big", steps=steps)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def kilobytes(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+gc.collect()
+Path("/proc/self/clear_refs").write_text("5")  # The peak begins to count here.
+before = kilobytes("VmRSS")
 start = time.perf_counter()
 place.create(command, ORCHESTRATOR)
 seconds = time.perf_counter() - start
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+after = kilobytes("VmHWM")
 print(json.dumps([seconds, (after - before) / 1024]))
 """
 

@@ -114,8 +114,6 @@ class World:
         while self.events < events:
             [act] = self.chance.choices(ways, (80, 14, 5, 0.3))
             act()
-        for process in self.processes:
-            process.board.session.close()
 
     def send(self, command: CreateTask | Command, actor: Actor) -> Receipt | None:
         """Send through some process; ask again where the acknowledgement was lost."""

@@ -36,7 +36,13 @@ class Scope:
 
     def __post_init__(self) -> None:
         """Refuse an empty set where it is written, not at the first claim."""
-        if self.allowed_step_ids is not None and not self.allowed_step_ids:
+        if self.allowed_step_ids is None:
+            return
+        if isinstance(self.allowed_step_ids, str):
+            refuse("$.allowed_step_ids", "must be a list of step ids, not a string.")
+        # Any collection will do; repeats are folded.
+        object.__setattr__(self, "allowed_step_ids", frozenset(self.allowed_step_ids))
+        if not self.allowed_step_ids:
             raise Refused(
                 Code.VALIDATION_ERROR,
                 "allowed_step_ids is empty: leave it out for no limit, or name the steps.",

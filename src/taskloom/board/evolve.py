@@ -1,5 +1,7 @@
 """The only place that changes a Task: one event at a time, live and at replay alike.
 
+(Logs of another program are taken over as they are; see `adopting`.)
+
 An event was recorded, so it is not ours to refuse; but one that cannot follow what is there
 means that the log is not what it was, and that is said (`Impossible`) rather than guessed at.
 """

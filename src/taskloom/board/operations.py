@@ -6,7 +6,7 @@ only writer. A field that was not sent is absent in both: absent is not null.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias, cast
 
 from taskloom.board import reading
 from taskloom.board.limits import Rules
@@ -176,6 +176,17 @@ def parse_step(value: object, path: str, rules: Rules) -> NewStep:
         required=reading.flag(given.get("required", True), f"{path}.required"),
         worker_pool_id=None if pool is None else _pool(pool, path),
     )
+
+
+def trimmed(raw: Mapping[str, object]) -> dict[str, object]:
+    """Return a recorded operation without the fields that only a later version knows."""
+    known = {name: value for name, value in raw.items() if name == "op" or name in _ANY_FIELD}
+    for name, names in (("step", ("step_id", *STEP_FIELDS)), ("fields", STEP_FIELDS)):
+        inner = known.get(name)
+        if isinstance(inner, Mapping):
+            found = cast("Mapping[str, object]", inner)
+            known[name] = {key: value for key, value in found.items() if key in names}
+    return known
 
 
 def dump(operation: Operation) -> dict[str, object]:

@@ -73,7 +73,7 @@ def apply_operations(task: Task, raw: Sequence[dict[str, object]], at: datetime)
     """
     patch = _Patch(task, at)
     for place, value in enumerate(raw):
-        patch.apply(op.parse(value, f"$.operations[{place}]", _ANYTHING))
+        patch.apply(op.parse(op.trimmed(value), f"$.operations[{place}]", _ANYTHING))
     patch.join_edges()
 
 

@@ -1,6 +1,6 @@
 """Questions about one Task's steps: which ones, a page at a time, in order of creation."""
 
-from collections.abc import Callable, Collection, Set
+from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -43,11 +43,34 @@ def query_steps(task: Task, query: QuerySteps, actor: Actor) -> StepPage:
     statuses = _statuses(query)
     if query.claimed_by_agent_id is not None:
         statuses = statuses & HELD  # Nobody else is claimed by anyone.
-    found = task.index.walk(_pools(query, scope), statuses, _filter(task, query, scope))
+    pools, keep = _pools(query, scope), _filter(task, query, scope)
+    if scope is not None and scope.allowed_step_ids is not None:
+        found = _walk_allowed(task, scope.allowed_step_ids, pools, statuses, keep)
+    else:
+        found = task.index.walk(pools, statuses, keep)
     page = list(islice(found, offset, offset + limit + 1))
     return StepPage(
         steps=tuple(view_step(task.steps[step_id]) for step_id in page[:limit]),
         has_more=len(page) > limit,
+    )
+
+
+def _walk_allowed(
+    task: Task,
+    allowed: Collection[StepId],
+    pools: Collection[PoolId] | None,
+    statuses: Collection[StepStatus],
+    keep: Callable[[StepId], bool],
+) -> Iterator[StepId]:
+    """Walk the named steps alone, in order of creation: they are few, the plan may be big."""
+    there = [task.steps[step_id] for step_id in allowed if step_id in task.steps]
+    there.sort(key=lambda step: step.order)
+    return (
+        step.step_id
+        for step in there
+        if step.status in statuses
+        and (pools is None or step.worker_pool_id in pools)
+        and keep(step.step_id)
     )
 
 

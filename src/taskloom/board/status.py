@@ -2,7 +2,7 @@
 
 Rule 1: everything that decides which change may follow which status is in `STEP_NEXT`
         and `TASK_NEXT`; an absent pair is illegal. The docs' diagrams are drawn from them.
-Rule 2: who may make a change is not said here (see `permissions`), nor why (see `decide`).
+Rule 2: who may make a change is not said here (see `actor` and `decide`), nor why (see `decide`).
 """
 
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from taskloom.board.index import Index
-from taskloom.board.status import HELD, TASK_TERMINAL, StepStatus, TaskStatus
+from taskloom.board.status import HELD, TASK_TERMINAL, EventType, StepStatus, TaskStatus
 from taskloom.board.step import Step
 from taskloom.ids import AgentId, CommandId, RunId, Seq, SessionId, StepId, TaskId
 
@@ -20,6 +20,10 @@ class Done(NamedTuple):
     first_seq: Seq
     last_seq: Seq
     run_id: RunId
+    first_type: EventType
+    last_type: EventType
+    step_id: StepId | None
+    """Of the first event."""
 
 
 @dataclass(slots=True, eq=False)

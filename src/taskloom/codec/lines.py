@@ -61,14 +61,6 @@ class _Out(msgspec.Struct, kw_only=True, omit_defaults=True):
     tx: tuple[int, int, int]
 
 
-class _Command(msgspec.Struct):
-    """What a line says of the command that brought it."""
-
-    wal_seq: int
-    actor_run_id: str = ""
-    command_id: str | None = None
-
-
 _NEEDED: Final[list[tuple[str, object] | tuple[str, object, object]]] = [
     ("wal_seq", int),
     ("created_at", datetime),
@@ -104,8 +96,6 @@ def _decoder(
 
 decode_step: Final = cast("Callable[[bytes], Recorded]", _decoder(_NEEDED))
 """Read one line with no more than `evolve` needs; raises one of `DECODE_ERRORS`."""
-decode_command: Final = msgspec.json.Decoder(_Command).decode
-"""Read who sent the command that a line was written for."""
 _decode_line: Final = cast("Callable[[bytes], Line]", _decoder([*_NEEDED, *_ENVELOPE]))
 _encode_into: Final = msgspec.json.Encoder().encode_into
 

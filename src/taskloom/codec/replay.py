@@ -1,10 +1,10 @@
 """A log added up: the state that its events come to.
 
-There is no other way to a state than this, so a restored Task cannot differ from a live one.
+The same `evolve` that changes a live Task adds up its log, so the two cannot differ.
 """
 
-from taskloom.board import Done, Impossible, Task, TaskCreated, create, evolve_all
-from taskloom.codec.lines import decode, decode_command, decode_step
+from taskloom.board import Done, Event, Impossible, Task, TaskCreated, create, evolve_all
+from taskloom.codec.lines import decode, decode_step
 from taskloom.codec.tail import DECODE_ERRORS
 from taskloom.errors import Damage
 from taskloom.ids import CommandId, RunId, Seq
@@ -44,7 +44,7 @@ class Replay:
             raise Damage(1, str(cause)) from cause
         task.event_prefix = first.event_id.removesuffix("-1")
         if first.command_id is not None:
-            note_done(task, first.command_id, 1, first.actor_run_id)
+            note_done(task, first.command_id, 1, first.actor_run_id, Event(first.payload))
         self.task = task
         return data[end:]
 
@@ -68,12 +68,18 @@ class Replay:
     def _note_commands(self, raw: list[bytes]) -> None:
         """Remember the commands that carried an id; most logs have none."""
         assert self.task is not None
-        for line in map(decode_command, raw):
+        for line in decode(b"\n".join([*raw, b""]), after=self.seq - len(raw)):
             if line.command_id is not None:
-                note_done(self.task, line.command_id, line.wal_seq, line.actor_run_id)
+                event = Event(line.payload, line.step_id)
+                note_done(self.task, line.command_id, line.wal_seq, line.actor_run_id, event)
 
 
-def note_done(task: Task, command_id: CommandId, seq: Seq, run_id: RunId) -> None:
+def note_done(task: Task, command_id: CommandId, seq: Seq, run_id: RunId, event: Event) -> None:
     """Remember that line `seq` was written for this command."""
     before = task.done.get(command_id)
-    task.done[command_id] = Done(before.first_seq if before else seq, seq, run_id)
+    kind = event.payload.type
+    task.done[command_id] = (
+        Done(seq, seq, run_id, kind, kind, event.step_id)
+        if before is None
+        else before._replace(last_seq=seq, last_type=kind)
+    )

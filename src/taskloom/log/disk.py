@@ -46,6 +46,10 @@ class Disk(Protocol):
         """Return how long the file is now."""
         ...
 
+    def is_named(self, fd: int, path: Path) -> bool:
+        """Tell whether the path still leads to the open file, and to no other."""
+        ...
+
     def truncate(self, fd: int, size_bytes: int) -> None:
         """Cut the file."""
         ...
@@ -91,7 +95,7 @@ class OsDisk:
     """The real one."""
 
     def open(self, path: Path, flags: int) -> int:
-        """Open a file; readable by its owner's group, as logs are."""
+        """Open a file; a new one is readable by everybody whom its directory lets in."""
         return os.open(path, flags, 0o644)
 
     def close(self, fd: int) -> None:
@@ -109,6 +113,13 @@ class OsDisk:
     def size(self, fd: int) -> int:
         """Ask the file, not the name: the name may have gone."""
         return os.fstat(fd).st_size
+
+    def is_named(self, fd: int, path: Path) -> bool:
+        """Compare the file's identity with that of what the path names."""
+        try:
+            return os.path.samestat(os.fstat(fd), os.stat(path))
+        except FileNotFoundError:
+            return False
 
     def truncate(self, fd: int, size_bytes: int) -> None:
         """Cut the file."""

@@ -13,11 +13,12 @@ from typing import Final, TypeVar
 from taskloom.ids import WAL_SUFFIX
 from taskloom.log.disk import CREATE, READ_ONLY, Disk, OsDisk
 from taskloom.log.jsonl_wal import JsonlWal, failed, write_all
-from taskloom.log.memory import path_conflict
-from taskloom.log.protocol import Position, WalInfo
+from taskloom.log.protocol import Position, WalInfo, path_conflict
 
 _T = TypeVar("_T")
 
+_LEVELS: Final = 3
+"""Directories that may be new with a session: its own, that of all sessions, the state dir."""
 _TAIL_BYTES: Final = 1 << 13
 
 
@@ -43,9 +44,10 @@ class JsonlLog:
     ) -> None:
         """Name the directory; it is made when the first log is."""
         self._directory = directory
-        self._torn_dir = torn_dir or directory.parent.parent / "torn" / directory.name
+        self._torn_dir = torn_dir or directory.with_name(f"{directory.name}.torn")
         self._durable = durability is Durability.FSYNC
         self._disk: Disk = disk or OsDisk()
+        self._directory_is_safe = False
 
     def entries(self) -> list[WalInfo]:
         """List the logs; other files are none of our business."""
@@ -64,7 +66,7 @@ class JsonlLog:
         """Lock the directory."""
         fd = -1
         try:
-            self._disk.make_directory(self._directory)
+            self._make_directory()
             fd = self._disk.open(self._directory, READ_ONLY)
             self._disk.lock(fd, wait=True)
         except OSError as cause:
@@ -74,6 +76,14 @@ class JsonlLog:
             yield
         finally:
             self._close(fd)
+
+    def _make_directory(self) -> None:
+        """Make the directory, and be sure of it: another process may have died while making it."""
+        self._disk.make_directory(self._directory)
+        if self._durable and not self._directory_is_safe:
+            for parent in list(self._directory.parents)[:_LEVELS]:
+                self._disk.sync_directory(parent)
+            self._directory_is_safe = True
 
     def create(self, name: str, lines: bytes | bytearray, *, then: Position) -> JsonlWal:
         """Make a new file. Call it within `exclusive`."""

@@ -9,6 +9,7 @@ Rule 4: a failed sync is never tried again as if it could still succeed: the sys
         dropped the very pages it was asked to keep. The file is opened and read anew instead.
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from errno import EACCES, EPERM, EROFS
@@ -19,6 +20,8 @@ from taskloom.log.aside import set_aside
 from taskloom.log.disk import READ_ONLY, READ_WRITE, Disk
 from taskloom.log.protocol import Position, TornTail
 from taskloom.log.reader import Reader
+
+_LOG = logging.getLogger("taskloom")
 
 
 class JsonlWal:
@@ -37,6 +40,10 @@ class JsonlWal:
         self._torn_dir = torn_dir
         self._durable = durable
         self._torn: TornTail | None = None
+        self._unmended: StorageFailed | None = None
+        """Why a torn tail is still in the way."""
+        self._name_is_safe = False
+        """Whether the directory is known to hold the file's name, come what may."""
         self._locked = False
         self._held = False
         """Locked for us alone: our turn."""
@@ -82,6 +89,11 @@ class JsonlWal:
         """Whether the reference implementation wrote the file."""
         return self._reader.is_foreign
 
+    @property
+    def is_writable(self) -> bool:
+        """Whether the file could be opened for writing, and is ours."""
+        return self._writable and not self.is_foreign and self._unmended is None
+
     def acquire(self, *, wait: bool, shared: bool = False) -> bool:
         """Lock the file, opening it anew if an error closed it."""
         if self._fd < 0:
@@ -91,8 +103,20 @@ class JsonlWal:
             self._locked = lock(self._fd, wait=wait)
         except OSError as cause:
             raise failed("locked", self._path, cause) from cause
+        if self._locked and not self._is_named():
+            # Deleted or replaced under us: what we have open is no longer the Task's log.
+            self.close()
+            self._open()
+            return self.acquire(wait=wait, shared=shared)
         self._held = self._locked and not shared
         return self._locked
+
+    def _is_named(self) -> bool:
+        try:
+            return self._disk.is_named(self._fd, self._path)
+        except OSError as cause:
+            self.close()
+            raise failed("looked at", self._path, cause) from cause
 
     def release(self) -> None:
         """Unlock the file."""
@@ -132,6 +156,9 @@ class JsonlWal:
         """Make durable what is about to be built upon: its writer may have been killed too soon."""
         try:
             self._disk.sync_data(self._fd)
+            if not self._name_is_safe:
+                self._disk.sync_directory(self._path.parent)
+                self._name_is_safe = True
         except OSError as cause:
             self.close()
             raise failed("read", self._path, cause) from cause
@@ -145,7 +172,16 @@ class JsonlWal:
                     self._disk, self._fd, self._path, self._torn_dir, at, durable=self._durable
                 )
             except OSError as cause:
-                raise failed("mended", self._path, cause) from cause
+                # Reading goes on without it; nothing is appended behind a torn tail, though.
+                self._unmended = failed("mended", self._path, cause)
+            else:
+                self._unmended = None
+                _LOG.warning(
+                    "set aside %d bytes of a write that a crash cut short: %s, kept in %s",
+                    size_bytes,
+                    self._path,
+                    kept,
+                )
         self._torn = TornTail(str(self._path), self.position.seq, size_bytes, kept)
 
     def append(self, lines: bytes, *, after: Position, then: Position) -> None:
@@ -153,6 +189,8 @@ class JsonlWal:
         assert self._held, "appending is for whoever has the turn"
         if self.is_foreign or not self._writable:
             raise self._read_only()
+        if self._unmended is not None:
+            raise self._unmended
         start = self._reader.offset
         if after != self._reader.position or self.unread_bytes():
             raise Fenced(after.seq, self.position.seq)
@@ -183,8 +221,9 @@ class JsonlWal:
         return failed("written", self._path, cause, outcome)
 
     def assume(self, size_bytes: int, position: Position) -> None:
-        """Note that the file was just created with this content."""
+        """Note that the file was just created with this content, durably."""
         self._reader.skip(size_bytes, position)
+        self._name_is_safe = True
 
     def remove_if_unfinished(self) -> bool:
         """Within a turn, delete a file that holds no whole decision; its bytes are set aside."""
@@ -201,6 +240,7 @@ class JsonlWal:
     def rewind(self) -> None:
         """Begin at the start of the file again."""
         self._reader = Reader(self._disk, self._fd)
+        self._unmended = None
 
     def close(self) -> None:
         """Close the file; the lock goes with it."""

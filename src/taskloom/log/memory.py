@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock, RLock
 
-from taskloom.errors import Code, Fenced, Refused
-from taskloom.log.protocol import START, Position, TornTail, Wal, WalInfo
+from taskloom.errors import Fenced
+from taskloom.log.protocol import START, Position, TornTail, Wal, WalInfo, path_conflict
 
 
 @dataclass(slots=True)
@@ -87,6 +87,11 @@ class MemoryWal:
         """Everything here is ours."""
         return False
 
+    @property
+    def is_writable(self) -> bool:
+        """Memory always is."""
+        return True
+
     def acquire(self, *, wait: bool, shared: bool = False) -> bool:  # noqa: ARG002 - one at a time will do
         """Begin a turn."""
         return self._kept.lock.acquire(blocking=wait)
@@ -124,12 +129,3 @@ class MemoryWal:
     def read_to(self, at: int, position: Position) -> None:
         """Note how far this handle has read."""
         self._at, self._position = at, position
-
-
-def path_conflict(name: str, path: str) -> Refused:
-    """Return the error that a log of this name exists."""
-    return Refused(
-        Code.PATH_CONFLICT,
-        f"There is a log named {name!r} already. Nothing was overwritten; choose another wal_name.",
-        {"wal_name": name, "wal_path": path},
-    )

@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from taskloom.errors import Code, Refused
 from taskloom.ids import Seq
 
 
@@ -72,6 +73,11 @@ class Wal(Protocol):
     @property
     def is_foreign(self) -> bool:
         """Whether the reference implementation wrote it; then it cannot be appended to."""
+        ...
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether an append could succeed, as far as this handle knows."""
         ...
 
     def acquire(self, *, wait: bool, shared: bool = False) -> bool:
@@ -154,3 +160,12 @@ class Log(Protocol):
     def last_lines(self, name: str, count: int = 2) -> list[bytes]:
         """Return the last full lines (fewer if there are fewer), without reading the rest."""
         ...
+
+
+def path_conflict(name: str, path: str) -> Refused:
+    """Return the error that a log of this name exists."""
+    return Refused(
+        Code.PATH_CONFLICT,
+        f"There is a log named {name!r} already. Nothing was overwritten; choose another wal_name.",
+        {"wal_name": name, "wal_path": path},
+    )

@@ -11,6 +11,7 @@ long log and a slow disk do.
 import re
 from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -114,7 +115,10 @@ class Board:
             return await _in_thread(lambda: desk.send(command, actor))
         if not desk.is_safe(ticket):
             await self._syncs_of(desk).wait(ticket)
-        return ticket.answer
+        answer = ticket.answer
+        if not desk.is_alive:
+            self._retire(command.task_id, desk)
+        return answer
 
     async def get(
         self, task_id: TaskId, actor: Actor, *, include_terminal_steps: bool = True
@@ -149,14 +153,27 @@ class Board:
     async def follow(
         self, task_id: TaskId, *, after: Seq = 0, look_s: float = LOOK_S
     ) -> AsyncGenerator[Record]:
-        """Yield every event after line `after`: first what is there, then what comes."""
+        """Yield every event after line `after`: first what is there, then what comes.
+
+        It ends with the Task: nothing follows the last event of one that is over.
+        """
         desk = await self._desk(task_id)
         wal = await _in_thread(lambda: self.session.open_wal(task_id))
-        async for record in follow(desk, wal, after, look_s):
-            yield record
+        async with aclosing(follow(desk, wal, after, look_s)) as records:
+            async for record in records:
+                yield record
+
+    def _retire(self, task_id: TaskId, desk: Desk) -> None:
+        """Let go of what belongs to a Task that has ended."""
+        self._last_syncs = None
+        for key in [key for key in self._syncs if key[1] is desk]:
+            del self._syncs[key]
+        self.session.retire(task_id)
 
     async def aclose(self) -> None:
         """Close every log. What was acknowledged is durable already."""
+        self._last_syncs = None
+        self._syncs.clear()
         await _in_thread(self.session.close)
 
     async def __aenter__(self) -> Self:
@@ -224,7 +241,9 @@ def open_board(
     elsewhere, in memory for example.
     """
     if log is None:
-        log = JsonlLog(session_dir(Path(project), session_id, state_dir), durability=durability)
+        place = session_dir(Path(project), session_id, state_dir)
+        torn = place.parent.parent / "torn" / session_id
+        log = JsonlLog(place, torn_dir=torn, durability=durability)
     return Board(Session(log, session_id, clock=clock, rules=rules))
 
 

@@ -39,6 +39,8 @@ class Found:
     """How the Task ended; None if it did not, or if that cannot be told by the last line."""
     updated_at: datetime
     error: TaskloomError | None = None
+    is_suspect: bool = False
+    """Its last line cannot be believed; whether it is torn or damaged shows when it is opened."""
 
     @property
     def name(self) -> str:
@@ -72,7 +74,8 @@ class Catalogue:
         """Return the log of a Task: the active one, else the newest of those that ended."""
         same = [each for each in self.scan() if each.task_id == task_id]
         active = [each for each in same if each.ended is None]
-        return next(iter(active or same), None)
+        healthy = [each for each in active if not each.is_suspect]
+        return next(iter(healthy or active or same), None)
 
     def _look(self, info: WalInfo) -> Found | None:
         modified = datetime.fromtimestamp(info.mtime_ns / 1e9, UTC)
@@ -82,11 +85,14 @@ class Catalogue:
             return Found(info, info.name, None, modified, error)
         if not lines:
             # Nothing whole in it: somebody is creating it, or died while doing so.
-            return None if info.size_bytes == 0 else Found(info, info.name, None, modified)
+            if info.size_bytes == 0:
+                return None
+            return Found(info, info.name, None, modified, is_suspect=True)
         last = _read(lines[-1])
         if last is None or not _is_sealed(lines):
             last = last or _read(self._log.first_line(info.name))
-            return Found(info, last.task_id if last else info.name, None, modified)
+            name = last.task_id if last else info.name
+            return Found(info, name, None, modified, is_suspect=True)
         ended = None
         if last.event_type in TERMINAL_EVENTS and self._is_whole(info.name, lines[-1]):
             ended = _ENDS[EventType(last.event_type)]

@@ -11,7 +11,7 @@ Thread-safe. Nothing here knows an event loop; see `board` for that.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Condition, Lock
 from time import perf_counter
 from typing import Final, Generic, TypeVar
@@ -21,18 +21,19 @@ from taskloom.board import (
     Actor,
     ClaimStep,
     Command,
+    CreateTask,
     Event,
     ExpireLeases,
-    Impossible,
     Receipt,
     Rules,
     Task,
     decide,
     evolve,
 )
+from taskloom.board.actor import require_sight
 from taskloom.codec import Chain, Origin, encode, note_done
 from taskloom.errors import Code, Damage, Refused, StorageFailed, TaskloomError, Unavailable
-from taskloom.ids import CommandId, Seq, StepId
+from taskloom.ids import CommandId, Seq
 from taskloom.log import Position, Wal
 from taskloom.runtime.clock import Clock
 from taskloom.runtime.receipts import ReceiptMemory, write_receipt
@@ -44,6 +45,8 @@ _T = TypeVar("_T")
 _READ_AT_ONCE_BYTES: Final = 1 << 18
 """More than this is not for an event loop's thread."""
 
+_NO_TIME: Final = timedelta(0)
+
 QUICK_S: Final = 0.002
 """A sync that takes longer than this is not for an event loop's thread."""
 
@@ -52,9 +55,25 @@ QUICK_S: Final = 0.002
 class Ticket(Generic[_T]):
     """An answer that is true once everything up to `seq` is durable."""
 
-    answer: _T
+    outcome: _T | TaskloomError
+    """The answer, or the refusal: a no, too, may rest on what is not durable yet."""
     seq: Seq
     epoch: int
+
+    @property
+    def answer(self) -> _T:
+        """The answer.
+
+        Raises:
+            TaskloomError: The answer is no.
+        """
+        if isinstance(self.outcome, TaskloomError):
+            raise self.outcome
+        return self.outcome
+
+
+class _Later(Exception):
+    """What was asked takes longer than an event loop should be held up."""
 
 
 class Desk:
@@ -85,6 +104,8 @@ class Desk:
         self._in_flight = False
         self._epoch = 0
         self._latest = datetime.min.replace(tzinfo=UTC)
+        self._ahead = _NO_TIME
+        """How far the log's time is ahead of a clock that was set back."""
         self._failures: dict[int, tuple[Seq, TaskloomError]] = {}
         self._damage: Unavailable | None = None
         self._listeners: list[Callable[[], None]] = []
@@ -109,7 +130,7 @@ class Desk:
         self, command: Command, actor: Actor, *, wait: bool = True
     ) -> "Ticket[Receipt] | None":
         """Carry out a command, not yet durably; None if that would have to wait."""
-        return self._in_turn(lambda task: self._carry_out(task, command, actor), wait=wait)
+        return self._in_turn(lambda task: self._carry_out(task, command, actor, wait), wait=wait)
 
     def look(
         self, ask: Callable[[Task], _T], actor: Actor, *, wait: bool = True
@@ -117,6 +138,7 @@ class Desk:
         """Answer a question about the Task, leases reconciled first; None if it would wait."""
 
         def answer(task: Task) -> _T:
+            require_sight(actor, task.task_id)
             self._expire_leases(task, actor)
             return ask(task)
 
@@ -143,9 +165,15 @@ class Desk:
         self.settle(ticket)
         return ticket.answer
 
-    def recall(self, command_id: CommandId, actor: Actor) -> Receipt | None:
-        """Return the answer to a command that was carried out before."""
-        return self.glance(lambda task: self._memory.recall(task, command_id, actor))
+    def recall(self, command: CreateTask, actor: Actor) -> Receipt | None:
+        """Return the answer to the command that made this Task, if it was this one."""
+
+        def answer(task: Task) -> Receipt | None:
+            if not self._memory.is_done(task, command, actor):
+                return None
+            return self._memory.recall(task, command, read_log=True)
+
+        return self.glance(answer)
 
     # Making durable.
 
@@ -220,18 +248,23 @@ class Desk:
         except BaseException as cause:
             self._wal.close()
             with self._changed:
+                self._in_flight = False
                 self._fail(cause if isinstance(cause, TaskloomError) else _interrupted(self._wal))
             raise
         self.last_sync_s = perf_counter() - started
         with self._changed:
             self._in_flight = False
             self._durable_seq = then.seq
+            if epoch != self._epoch:  # A bug elsewhere dropped the state meanwhile; this is safe.
+                self._failures[epoch] = (then.seq, self._failures[epoch][1])
             self.is_alive = not self.is_over
             self._turn.count_sync()
             self._leave_if_idle()
-        if self._listeners:
-            for wake in list(self._listeners):
+        for wake in list(self._listeners) if self._listeners else ():
+            try:
                 wake()
+            except RuntimeError:  # Its event loop is closed: nobody is there to be told.
+                self._listeners.remove(wake)
 
     def _fail(self, failure: TaskloomError) -> None:
         """Drop what was not durable; the next question reads the log again."""
@@ -240,10 +273,8 @@ class Desk:
         self._failures.pop(self._epoch - 100, None)
         self._staged.clear()
         self._memory.forget()
-        self._in_flight = False
         self._task = None
-        if self._turn.is_ours:
-            self._turn.leave()
+        self._leave_if_idle()
 
     # Within a turn.
 
@@ -261,8 +292,15 @@ class Desk:
                     return None
                 task = self._task
                 assert task is not None
-                answer = act(task)
-                return Ticket(answer, task.seq, self._epoch)
+                try:
+                    outcome: _T | TaskloomError = act(task)
+                except _Later:
+                    return None
+                except TaskloomError as no:
+                    if self._task is not task:
+                        raise  # The state was dropped; there is nothing to wait for.
+                    outcome = no
+                return Ticket(outcome, task.seq, self._epoch)
             finally:
                 self._leave_if_idle()
         finally:
@@ -296,13 +334,14 @@ class Desk:
         self.is_alive = not self.is_over
         return True
 
-    def _carry_out(self, task: Task, command: Command, actor: Actor) -> Receipt:
-        if command.command_id is not None:
-            step_id: StepId = getattr(command, "step_id", "")
-            again = self._memory.recall(task, command.command_id, actor, step_id)
-            if again is not None:
-                return again
+    def _carry_out(self, task: Task, command: Command, actor: Actor, wait: bool) -> Receipt:
+        if command.command_id is not None and self._memory.is_done(task, command, actor):
+            again = self._memory.recall(task, command, read_log=wait)
+            if again is None:
+                raise _Later
+            return again
         if isinstance(command, ClaimStep):
+            require_sight(actor, task.task_id)
             self._expire_leases(task, actor)
         now = self._now(task)
         first = task.seq + 1
@@ -315,12 +354,22 @@ class Desk:
 
     def _now(self, task: Task) -> datetime:
         """Return the moment; it never runs backwards, whatever the clock does."""
-        self._latest = max(self._latest, self._clock.now(), task.updated_at)
-        return self._latest
+        wall = self._clock.now()
+        floor = max(self._latest, task.updated_at)
+        if wall < floor:
+            # The clock was set back, or another's was ahead. Time goes on from where it was.
+            self._ahead = max(self._ahead, floor - wall)
+            wall += self._ahead
+        else:
+            self._ahead = _NO_TIME
+        self._latest = wall
+        return wall
 
     def _expire_leases(self, task: Task, actor: Actor) -> None:
         now = self._now(task)
-        end = None if task.foreign or task.is_terminal else task.next_lease_end()
+        if task.is_terminal or not self._wal.is_writable:
+            return  # A board that cannot be written to can still be looked at.
+        end = task.next_lease_end()
         if end is not None and end <= now:
             events = decide(task, ExpireLeases(task_id=task.task_id), actor, now, self._rules)
             self._stage(task, events, _origin(task, actor, now, None))
@@ -342,7 +391,8 @@ class Desk:
         try:
             for seq, event in enumerate(events, after + 1):
                 evolve(task, event.payload, event.step_id, origin.at, seq)
-        except Impossible as bug:
+        except BaseException as bug:
+            # Half changed is worse than not there: the next question reads the log again.
             failure = TaskloomError(
                 Code.INTERNAL_ERROR,
                 f"The board decided what it cannot do ({bug}). Nothing was changed; please report "
@@ -351,8 +401,8 @@ class Desk:
             self._fail(failure)
             raise failure from bug
         if origin.command_id is not None:
-            for seq in (after + 1, task.seq):
-                note_done(task, origin.command_id, seq, origin.run_id)
+            for seq, event in enumerate(events, after + 1):
+                note_done(task, origin.command_id, seq, origin.run_id, event)
         self._staged.append(lines)
         self._chain = chain
 

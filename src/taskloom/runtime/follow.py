@@ -16,7 +16,7 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from taskloom.board import EventType, Payload
+from taskloom.board import TERMINAL_EVENTS, EventType, Payload
 from taskloom.codec import Line, decode
 from taskloom.errors import Damage, Unavailable
 from taskloom.ids import AgentId, CommandId, EventId, RunId, Seq, StepId, TaskId
@@ -69,7 +69,10 @@ async def follow(desk: Desk, wal: Wal, after: Seq, look_s: float) -> AsyncGenera
             records = await anyio.to_thread.run_sync(_read, wal)
             for record in records:
                 if record.seq > after:
+                    after = record.seq
                     yield record
+            if records and records[-1].event_type in TERMINAL_EVENTS:
+                return
             if not records:
                 with anyio.move_on_after(look_s):
                     await changed.wait()
@@ -87,6 +90,8 @@ def _waker(loop: AbstractEventLoop, changed: Event) -> Callable[[], None]:
 
 def _read(wal: Wal) -> list[Record]:
     """Read the next piece, or nothing."""
+    if wal.position.seq and not wal.unread_bytes():
+        return []  # Writers are not held up for a look at nothing.
     wal.acquire(wait=True, shared=True)
     try:
         before = wal.position.seq

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from taskloom.board import Actor, TaskPage, TaskStatus, reading
+from taskloom.board import TASK_TERMINAL, Actor, TaskPage, TaskStatus, reading
 from taskloom.board.actor import require_orchestrator
 from taskloom.runtime.catalogue import Found
 from taskloom.runtime.session import Session
@@ -29,7 +29,11 @@ def list_tasks(session: Session, query: ListTasks, actor: Actor) -> TaskPage:
             reading.one_of(wanted, "$.status", [status.value for status in TaskStatus])
         )
     found = session.found()
-    if not query.include_terminal:
+    if wanted in TASK_TERMINAL:
+        # How a Task ended stands in its last line: nothing need be opened to choose.
+        found = [each for each in found if each.ended is wanted]
+        wanted = None
+    elif not query.include_terminal:
         found = [each for each in found if each.ended is None]
     if wanted is not None:
         found = [each for each in found if _may_be(each, wanted)]

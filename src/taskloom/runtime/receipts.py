@@ -1,13 +1,26 @@
 """The answers to commands, and giving the same answer again to whoever lost it."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from taskloom.board import Actor, ClaimStep, Command, Receipt, Task, view_step
+from taskloom.board import (
+    Actor,
+    CancelTask,
+    ClaimStep,
+    Command,
+    CompleteTask,
+    CreateTask,
+    Done,
+    EventType,
+    FailTask,
+    Receipt,
+    Task,
+    UpdateBoard,
+    view_step,
+)
 from taskloom.board.reading import refuse
-from taskloom.errors import Code, Refused
-from taskloom.ids import CommandId, Seq, StepId
+from taskloom.ids import CommandId, Seq
 from taskloom.log import Wal
 from taskloom.runtime.restore import restore
 
@@ -47,27 +60,34 @@ class ReceiptMemory:
         """Forget everything: what was answered may not have become durable."""
         self._kept.clear()
 
-    def recall(
-        self, task: Task, command_id: CommandId, actor: Actor, step_id: StepId = ""
-    ) -> Receipt | None:
-        """Return the first answer to a command, None if it was never carried out."""
+    def is_done(self, task: Task, command: Command | CreateTask, actor: Actor) -> bool:
+        """Tell whether this very command was carried out before.
+
+        Raises:
+            Refused: Its id was used for another command, or by another run.
+        """
+        command_id = command.command_id
+        if command_id is None:
+            return False
         _check(command_id)
         done = task.done.get(command_id)
         if done is None:
-            return None
-        if done.run_id != actor.run_id:
-            raise Refused(
-                Code.VALIDATION_ERROR,
-                f"$.command_id {command_id!r} was used by another run; a command id is used once.",
-                {"path": "$.command_id"},
-            )
-        kept = self._kept.get(command_id)
-        if kept is not None:
+            return False
+        if done.run_id != actor.run_id or not _fits(command, done):
+            refuse("$.command_id", f"{command_id!r} was used for another command; use it once.")
+        return True
+
+    def recall(
+        self, task: Task, command: Command | CreateTask, *, read_log: bool
+    ) -> Receipt | None:
+        """Return the first answer to a command that is done, None if the log would have to tell."""
+        assert command.command_id is not None
+        kept = self._kept.get(command.command_id)
+        if kept is not None or not read_log:
             return kept
+        done = task.done[command.command_id]
         then = self._as_it_was(done.last_seq)
-        step = then.steps.get(step_id)
-        if step is not None and step.claim_seq != done.last_seq:
-            step = None  # The command was no claim.
+        step = then.steps[command.step_id] if isinstance(command, ClaimStep) else None
         return Receipt(
             task_id=then.task_id,
             seq=then.seq,
@@ -90,3 +110,27 @@ def _check(command_id: object) -> None:
     text = command_id if isinstance(command_id, str) and command_id.isprintable() else ""
     if not 0 < len(text) <= _ID_CHARS_MAX:
         refuse("$.command_id", f"must be 1 to {_ID_CHARS_MAX} printable characters.")
+
+
+_LAST: Final[Mapping[type, EventType]] = {
+    CompleteTask: EventType.TASK_COMPLETED,
+    FailTask: EventType.TASK_FAILED,
+    CancelTask: EventType.TASK_CANCELLED,
+}
+_FIRST: Final[Mapping[type, EventType]] = {
+    CreateTask: EventType.TASK_CREATED,
+    UpdateBoard: EventType.TASK_UPDATED,
+    ClaimStep: EventType.STEP_CLAIMED,
+}
+
+
+def _fits(command: Command | CreateTask, done: Done) -> bool:
+    """Tell whether the events of a command that is done can be those of this one."""
+    kind = type(command)
+    if kind in _LAST:
+        return done.last_type is _LAST[kind]
+    if kind in _FIRST:
+        return done.first_type is _FIRST[kind] and done.step_id == getattr(command, "step_id", None)
+    if done.first_type in _FIRST.values() or done.last_type in _LAST.values():
+        return False
+    return done.step_id == getattr(command, "step_id", done.step_id)

@@ -27,7 +27,7 @@ from taskloom.board import (
 )
 from taskloom.board.reading import kind, refuse
 from taskloom.codec import Chain, Origin, encode, note_done
-from taskloom.errors import Code, Refused, TaskloomError, Unavailable
+from taskloom.errors import Code, Refused, StorageFailed, TaskloomError, Unavailable
 from taskloom.ids import SessionId, TaskId
 from taskloom.log import Log, Position, Wal
 from taskloom.runtime.catalogue import Catalogue, Found
@@ -65,10 +65,12 @@ class Session:
         self._active: dict[TaskId, tuple[str, Desk]] = {}
         self._over: OrderedDict[str, Desk] = OrderedDict()
         self._lock = RLock()
+        self._closed = False
 
     def resume(self) -> None:
         """Rebuild every active Task and take back the leases that ran out meanwhile."""
         with self._lock:
+            self._closed = False
             core = Actor(
                 agent_id="core", run_id="core", session_id=self.session_id, role=Role.ORCHESTRATOR
             )
@@ -97,6 +99,7 @@ class Session:
         if not isinstance(task_id, str):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
             refuse("$.task_id", f"must be a string, not {kind(task_id)}.")
         with self._lock:
+            self._require_open()
             desk = self.known(task_id)
             if desk is not None:
                 return desk
@@ -121,6 +124,7 @@ class Session:
         first = events[0].payload
         assert isinstance(first, TaskCreated)
         with self._lock, self._log.exclusive():
+            self._require_open()
             again = self._active_already(command, actor)
             if again is not None:
                 return again
@@ -143,8 +147,8 @@ class Session:
             for seq, event in enumerate(events[1:], 2):
                 evolve(task, event.payload, event.step_id, now, seq)
             if command.command_id is not None:
-                note_done(task, command.command_id, 1, actor.run_id)
-                note_done(task, command.command_id, len(events), actor.run_id)
+                for seq, event in enumerate(events, 1):
+                    note_done(task, command.command_id, seq, actor.run_id, event)
             self._adopt(first.task.wal_name, wal, task)
         return write_receipt(task, None, 1)
 
@@ -181,15 +185,37 @@ class Session:
             assert found is not None
             return self._log.open(found.name)
 
-    def close(self) -> None:
-        """Close every log."""
+    def retire(self, task_id: TaskId) -> None:
+        """Let go of a Task that has ended; it is opened again when somebody asks for it."""
         with self._lock:
-            for _, desk in self._active.values():
-                desk.close()
-            for desk in self._over.values():
-                desk.close()
+            there = self._active.get(task_id)
+            if there is not None and there[1].is_over:
+                del self._active[task_id]
+                self._keep_over(*there)
+
+    def close(self) -> None:
+        """Close every log. Every one is closed, also if one of them cannot be synced.
+
+        Raises:
+            StorageFailed: Something that nobody waited for could not be made durable.
+        """
+        with self._lock:
+            desks = [desk for _, desk in self._active.values()] + list(self._over.values())
             self._active.clear()
             self._over.clear()
+            self._closed = True
+            failures: list[TaskloomError] = []
+            for desk in desks:
+                try:
+                    desk.close()
+                except TaskloomError as failure:
+                    failures.append(failure)
+            if failures:
+                raise failures[0]
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StorageFailed("The board is closed; open it again with `open_board`.")
 
     def _open(self, found: Found) -> Desk:
         there = self._active.get(found.task_id)
@@ -205,11 +231,20 @@ class Session:
             desk = self._over.get(found.name) or self._new_desk(found.name)
             self._keep_over(found.name, desk)
             return desk
-        desk = self._new_desk(found.name)
+        other = self._active.pop(found.task_id, None)
+        if other is not None:
+            self._keep_over(*other)  # Another log of the same Task id; nothing is left open.
+        kept = self._over.get(found.name)
+        if kept is not None:
+            del self._over[found.name]
+        desk = kept or self._new_desk(found.name)
         self._active[found.task_id] = (found.name, desk)
         return desk
 
     def _keep_over(self, name: str, desk: Desk) -> None:
+        before = self._over.get(name)
+        if before is not None and before is not desk:
+            before.close()
         self._over[name] = desk
         self._over.move_to_end(name)
         if len(self._over) > _OVER_KEPT_MAX:
@@ -230,25 +265,19 @@ class Session:
             self._keep_over(*before)
         self._active[task.task_id] = (name, self._new_desk(name, wal, task))
 
-    def _answer_again(self, desk: Desk, command: CreateTask, actor: Actor) -> Receipt | None:
-        if command.command_id is None:
-            desk.glance(lambda _: None)
-            return None
-        return desk.recall(command.command_id, actor)
-
     def _active_already(self, command: CreateTask, actor: Actor) -> Receipt | None:
         """Refuse a second active Task of the same id, unless this very command made the first."""
         found = self._catalogue.find(command.task_id)
-        if found is None or found.ended is not None:
+        if found is None or (found.ended is not None and command.command_id is None):
             return None
         desk = self._open(found)
         try:
-            again = self._answer_again(desk, command, actor)
+            again = desk.recall(command, actor)
         except Unavailable:
             if self._catalogue.find(command.task_id) is not None:
                 raise
             return None  # It was a creation that a crash cut short, and is set aside now.
-        if again is not None or desk.is_over:
+        if again is not None or found.ended is not None or desk.is_over:
             return again
         raise Refused(
             Code.VALIDATION_ERROR,

@@ -33,7 +33,11 @@ class SyncBoard:
         """Carry out a command; return when it is durable."""
         if isinstance(command, CreateTask):
             return self.session.create(command, actor)
-        return self.session.desk(command.task_id).send(command, actor)
+        desk = self.session.desk(command.task_id)
+        receipt = desk.send(command, actor)
+        if not desk.is_alive:
+            self.session.retire(command.task_id)
+        return receipt
 
     def get(
         self, task_id: TaskId, actor: Actor, *, include_terminal_steps: bool = True

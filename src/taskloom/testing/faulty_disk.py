@@ -88,6 +88,10 @@ class FaultyDisk:
         """Return the file's length."""
         return self._call("size", lambda: self._disk.size(fd))
 
+    def is_named(self, fd: int, path: Path) -> bool:
+        """Tell whether the path leads to the open file."""
+        return self._call("is_named", lambda: self._disk.is_named(fd, path))
+
     def truncate(self, fd: int, size_bytes: int) -> None:
         """Cut the file."""
         self._call("truncate", lambda: self._disk.truncate(fd, size_bytes))

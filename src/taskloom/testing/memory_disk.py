@@ -114,6 +114,10 @@ class MemoryDisk:
         """Return how long the file is for whoever reads it."""
         return len(self._file(fd)[0].seen)
 
+    def is_named(self, fd: int, path: Path) -> bool:
+        """Tell whether the path leads to the open file."""
+        return self._storage.names.get(path) is self._file(fd)[0]
+
     def truncate(self, fd: int, size_bytes: int) -> None:
         """Cut the file, not yet durably."""
         inode, _ = self._file(fd)

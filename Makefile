@@ -14,7 +14,7 @@ export PYTHON
 export PYRIGHT_PYTHON_IGNORE_WARNINGS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check check-deep bench spec lock clean
+.PHONY: help setup demo test check check-deep bench bench-peers spec lock clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1 | /p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -53,6 +53,9 @@ check-deep: $(READY) ## the larger versions of the tests (minutes)
 
 bench: $(READY) ## measure, each figure beside its ceiling
 	@$(BIN)/python -m bench
+
+bench-peers: $(READY) ## the agent loop of other frameworks beside ours (installs them into .peers)
+	@$(BIN)/python -m bench.peers
 
 spec: $(READY) ## which tests show which behaviour of docs/spec, and which show none
 	@$(BIN)/python scripts/spec.py $(SPEC_ARGS)

@@ -39,6 +39,8 @@ class Code(StrEnum):
     STORAGE_ERROR = "storage_error"
     TASK_WAL_UNAVAILABLE = "task_wal_unavailable"
     FENCED = "fenced"
+    MODEL_ERROR = "model_error"
+    TOOL_ERROR = "tool_error"
     INTERNAL_ERROR = "internal_error"
 
 

@@ -1,0 +1,148 @@
+"""Checkpoints: the state of a stopped run as versioned JSON, in memory or in a directory.
+
+    {"format":"taskloom-checkpoint","version":1,"crc":"5d41402a","progress":{…}}
+
+A file that is damaged or of a version this program does not know is refused with words; it
+is never half used, and never written over by a load.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Final, Protocol
+from zlib import crc32
+
+import anyio.to_thread
+import msgspec
+from msgspec import Raw, Struct
+
+from taskloom.agent.failures import CheckpointFailed
+from taskloom.agent.progress import Progress
+
+FORMAT: Final = "taskloom-checkpoint"
+VERSION: Final = 1
+
+
+class CheckpointStore(Protocol):
+    """Where checkpoints are kept, by run id."""
+
+    async def save(self, run_id: str, data: bytes) -> None:
+        """Keep the data; when this returns it survives a crash, and it replaces the old whole."""
+        ...
+
+    async def load(self, run_id: str) -> bytes | None:
+        """Return the data of a run, or None."""
+        ...
+
+    async def delete(self, run_id: str) -> None:
+        """Forget a run; a missing one is no error."""
+        ...
+
+
+class MemoryCheckpoints:
+    """Checkpoints for one process."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._data: dict[str, bytes] = {}
+
+    async def save(self, run_id: str, data: bytes) -> None:
+        """Keep the data."""
+        self._data[run_id] = data
+
+    async def load(self, run_id: str) -> bytes | None:
+        """Return the data of a run, or None."""
+        return self._data.get(run_id)
+
+    async def delete(self, run_id: str) -> None:
+        """Forget a run."""
+        self._data.pop(run_id, None)
+
+
+class DirectoryCheckpoints:
+    """One file per run in a directory; each is written whole or not at all."""
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        """Name the directory; it is made when the first checkpoint is saved."""
+        self._directory = Path(directory)
+
+    async def save(self, run_id: str, data: bytes) -> None:
+        """Write a new file beside the old, and put it in its place."""
+        await anyio.to_thread.run_sync(self._save, self._path(run_id), data)
+
+    async def load(self, run_id: str) -> bytes | None:
+        """Return the data of a run, or None."""
+        return await anyio.to_thread.run_sync(self._load, self._path(run_id))
+
+    async def delete(self, run_id: str) -> None:
+        """Remove the file of a run."""
+        path = self._path(run_id)
+        await anyio.to_thread.run_sync(lambda: path.unlink(missing_ok=True))
+
+    def _path(self, run_id: str) -> Path:
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", run_id):
+            raise CheckpointFailed(f"{run_id!r} is no run id: use letters, digits, - and _.")
+        return self._directory / f"{run_id}.checkpoint.json"
+
+    def _save(self, path: Path, data: bytes) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}.new")
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        directory = os.open(self._directory, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    @staticmethod
+    def _load(path: Path) -> bytes | None:
+        return path.read_bytes() if path.exists() else None
+
+
+class _Envelope(Struct):
+    format: str
+    version: int
+    crc: str
+    progress: Raw
+
+
+def pack(progress: Progress) -> bytes:
+    """Return a run's state as the JSON of a checkpoint."""
+    body = msgspec.json.encode(progress)
+    return msgspec.json.encode(_Envelope(FORMAT, VERSION, f"{crc32(body):08x}", Raw(body)))
+
+
+def unpack(data: bytes, run_id: str) -> Progress:
+    """Return the state that a checkpoint holds.
+
+    Raises:
+        CheckpointFailed: it is damaged, or of a version this program does not know.
+    """
+    try:
+        envelope = msgspec.json.decode(data, type=_Envelope)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _damaged(run_id, str(error)) from error
+    if envelope.format != FORMAT:
+        raise _damaged(run_id, f"it is a {envelope.format!r}")
+    if envelope.version != VERSION:
+        raise CheckpointFailed(
+            f"The checkpoint of run {run_id} has version {envelope.version}; this program knows "
+            f"version {VERSION}. Resume it with the program that wrote it."
+        )
+    if f"{crc32(envelope.progress):08x}" != envelope.crc:
+        raise _damaged(run_id, "its checksum is wrong")
+    try:
+        return msgspec.json.decode(envelope.progress, type=Progress)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _damaged(run_id, str(error)) from error
+
+
+def _damaged(run_id: str, why: str) -> CheckpointFailed:
+    return CheckpointFailed(
+        f"The checkpoint of run {run_id} cannot be used: {why}. It was left as it is; the run "
+        "can only be started anew."
+    )

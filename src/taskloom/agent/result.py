@@ -1,0 +1,41 @@
+"""How a run ended, and what it leaves behind."""
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from taskloom.agent.messages import Message, Usage
+
+StopReason: TypeAlias = Literal[
+    "completed", "returned_directly", "interrupted", "cancelled", "max_iterations", "failed"
+]
+
+
+class Interrupt(Struct, frozen=True):
+    """A question to a person that a run waits for: answer it under its id."""
+
+    id: str
+    where: str
+    info: Any
+
+
+class Result(Struct, frozen=True):
+    """The end of a run. `messages` plus a new user message start the next run.
+
+    `message` is the final answer: the model's last reply, or with `returned_directly` the
+    tool's result. It is None when the run ended before there was one.
+    """
+
+    run_id: str
+    stop_reason: StopReason
+    messages: list[Message]
+    message: Message | None = None
+    usage: Usage = Usage()
+    iterations: int = 0
+    interrupts: tuple[Interrupt, ...] = ()
+    error: Exception | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the final answer; empty when there is none."""
+        return self.message.text if self.message is not None else ""

@@ -1,0 +1,45 @@
+"""run_command: one program with its arguments, no shell, with permission and bounds."""
+
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from taskloom.agent.tool import Tool
+from taskloom.agent.workspace.ground import Ground, make_tool
+from taskloom.agent.workspace.paths import resolve
+from taskloom.agent.workspace.permission import PermissionRequest
+from taskloom.agent.workspace.process import run_bounded
+
+TIMEOUT_S: Final = 120
+TIMEOUT_MAX_S: Final = 3600
+
+
+def command_tool(ground: Ground) -> Tool:
+    """Return `run_command(argv, timeout_s, directory)`."""
+    texts = ground.texts
+
+    async def run_command(
+        argv: Annotated[list[str], Meta(min_length=1)],
+        timeout_s: Annotated[int, Meta(ge=1, le=TIMEOUT_MAX_S)] = TIMEOUT_S,
+        directory: str = ".",
+    ) -> str:
+        where = resolve(ground.root, directory)
+        await ground.ask(PermissionRequest("run", directory, command=tuple(argv)))
+        try:
+            done = await run_bounded(argv, where, ground.environment, timeout_s=timeout_s)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(texts.no_program.format(program=argv[0])) from error
+        if done.timed_out:
+            ended = texts.timed_out.format(seconds=timeout_s)
+        else:
+            ended = texts.exit_code.format(code=done.code)
+        return f"{done.output.rstrip()}\n{ended}".lstrip()
+
+    return make_tool(
+        run_command,
+        texts.run_command,
+        idempotent=False,
+        argv=texts.argv,
+        timeout_s=texts.timeout_s,
+        directory=texts.folder,
+    )

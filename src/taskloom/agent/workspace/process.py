@@ -1,0 +1,97 @@
+"""Running a program: output bounded, time bounded, and its whole process group ended."""
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.abc
+from msgspec import Struct
+
+OUTPUT_BYTES_MAX: Final = 60_000
+"""Of this the first and the last half are kept: errors tend to stand at either end."""
+
+
+SECRET_VARIABLE: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+
+
+def harmless_environment() -> dict[str, str]:
+    """Return the environment of this process without what looks like a secret."""
+    return {name: value for name, value in os.environ.items() if not SECRET_VARIABLE.search(name)}
+
+
+class Finished(Struct, frozen=True):
+    """A program that has ended, by itself or not."""
+
+    code: int | None
+    output: str
+    timed_out: bool
+    left_out_bytes: int
+
+
+class _Ends:
+    """Keeps the beginning and the end of a stream."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = limit // 2
+        self._head = b""
+        self._tail = b""
+        self.total = 0
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        room = self._half - len(self._head)
+        self._head += data[:room]
+        self._tail = (self._tail + data[room:])[-self._half :]
+
+    @property
+    def left_out(self) -> int:
+        return self.total - len(self._head) - len(self._tail)
+
+    @property
+    def text(self) -> str:
+        head, tail = (part.decode("utf-8", errors="replace") for part in (self._head, self._tail))
+        return f"{head}\n[… {self.left_out} bytes …]\n{tail}" if self.left_out else head + tail
+
+
+async def run_bounded(
+    command: Sequence[str], directory: Path, environment: Mapping[str, str], *, timeout_s: float
+) -> Finished:
+    """Run a program to its end or its time; nothing it started outlives this call."""
+    process = await anyio.open_process(
+        command,
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,  # Its own group, so that it can be ended with all its children.
+    )
+    kept = _Ends(OUTPUT_BYTES_MAX)
+    try:
+        with anyio.move_on_after(timeout_s) as limit:
+            await _read(process, kept)
+            await process.wait()
+    finally:
+        await _end_group(process)
+    return Finished(process.returncode, kept.text, limit.cancelled_caught, kept.left_out)
+
+
+async def _read(process: anyio.abc.Process, kept: _Ends) -> None:
+    assert process.stdout is not None
+    with suppress(anyio.EndOfStream):
+        while True:
+            kept.add(await process.stdout.receive())
+
+
+async def _end_group(process: anyio.abc.Process) -> None:
+    """Kill what is left of the group and wait for the program itself."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with anyio.CancelScope(shield=True):
+        await process.aclose()

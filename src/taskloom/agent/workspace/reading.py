@@ -1,0 +1,80 @@
+"""read_file and list_dir: bounded, numbered, and honest about what was left out."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Final
+
+import anyio.to_thread
+from msgspec import Meta
+
+from taskloom.agent.tool import Tool
+from taskloom.agent.workspace.ground import Ground, make_tool
+
+LINES_MAX: Final = 2000
+LINE_CHARS_MAX: Final = 2000
+OUTPUT_CHARS_MAX: Final = 100_000
+ENTRIES_MAX: Final = 1000
+"""What a model can still make use of; more only pushes other things out of its context."""
+
+
+def read_tool(ground: Ground) -> Tool:
+    """Return `read_file(path, offset, limit)`."""
+    texts = ground.texts
+
+    async def read_file(
+        path: str,
+        offset: Annotated[int, Meta(ge=1)] = 1,
+        limit: Annotated[int, Meta(ge=1, le=LINES_MAX)] = LINES_MAX,
+    ) -> str:
+        file = await ground.readable(path)
+        return await anyio.to_thread.run_sync(_read, ground, file, path, offset, limit)
+
+    return make_tool(
+        read_file,
+        texts.read_file,
+        idempotent=True,
+        path=texts.path,
+        offset=texts.offset,
+        limit=texts.limit,
+    )
+
+
+def _read(ground: Ground, file: Path, path: str, offset: int, limit: int) -> str:
+    if file.is_dir():
+        raise IsADirectoryError(ground.texts.is_directory.format(path=path))
+    if not file.is_file():
+        raise FileNotFoundError(ground.texts.no_file.format(path=path))
+    with file.open("rb") as probe:
+        if b"\0" in probe.read(8192):
+            raise ValueError(ground.texts.binary.format(path=path))
+    lines: list[str] = []
+    size = 0
+    with file.open(encoding="utf-8", errors="replace") as text:
+        for number, line in enumerate(islice(text, offset - 1, None), offset):
+            if len(lines) == limit or size > OUTPUT_CHARS_MAX:
+                lines.append(ground.texts.more_lines.format(number=number))
+                break
+            shown = line.rstrip("\n")[:LINE_CHARS_MAX]
+            lines.append(f"{number}\t{shown}")
+            size += len(shown)
+    return "\n".join(lines) or ground.texts.empty
+
+
+def list_tool(ground: Ground) -> Tool:
+    """Return `list_dir(path)`."""
+
+    async def list_dir(path: str = ".") -> str:
+        folder = await ground.readable(path)
+        return await anyio.to_thread.run_sync(_list, ground, folder, path)
+
+    return make_tool(list_dir, ground.texts.list_dir, idempotent=True, path=ground.texts.folder)
+
+
+def _list(ground: Ground, folder: Path, path: str) -> str:
+    if not folder.is_dir():
+        raise NotADirectoryError(ground.texts.no_folder.format(path=path))
+    entries = sorted(folder.iterdir(), key=lambda entry: (not entry.is_dir(), entry.name))
+    lines = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries[:ENTRIES_MAX]]
+    if len(entries) > ENTRIES_MAX:
+        lines.append(ground.texts.more_entries.format(number=len(entries) - ENTRIES_MAX))
+    return "\n".join(lines) or ground.texts.empty

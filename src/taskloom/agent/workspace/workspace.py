@@ -1,0 +1,51 @@
+"""A project directory as an agent may use it.
+
+    Agent(model, tools=Workspace("project", permit=ask_me).tools())
+
+Reading is free inside the directory; writing, running commands and opening what looks like a
+secret need the permit's yes, each time. Everything returned is bounded.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from taskloom.agent.texts import Language
+from taskloom.agent.tool import Tool
+from taskloom.agent.workspace.command import command_tool
+from taskloom.agent.workspace.ground import Ground
+from taskloom.agent.workspace.permission import Permit, refuse_all
+from taskloom.agent.workspace.process import harmless_environment
+from taskloom.agent.workspace.reading import list_tool, read_tool
+from taskloom.agent.workspace.search import search_tool
+from taskloom.agent.workspace.workspace_texts import workspace_texts
+from taskloom.agent.workspace.writing import edit_tool, write_tool
+
+
+class Workspace:
+    """The tools read_file, list_dir, search, write_file, edit_file and run_command."""
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        permit: Permit = refuse_all,
+        language: Language | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Name the directory and who is asked; without a permit nothing is written or run.
+
+        Commands get `environment`; by default that of this process without its keys and tokens.
+        """
+        variables = harmless_environment() if environment is None else environment
+        self._ground = Ground(Path(directory), permit, workspace_texts(language), variables)
+
+    def tools(self, *, writes: bool = True, commands: bool = True) -> list[Tool]:
+        """Return the tools; leave out those that write or run commands on request."""
+        ground = self._ground
+        tools = [read_tool(ground), list_tool(ground), search_tool(ground)]
+        if writes:
+            tools += [write_tool(ground), edit_tool(ground)]
+        if commands:
+            tools.append(command_tool(ground))
+        return tools

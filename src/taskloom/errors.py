@@ -85,7 +85,7 @@ class Unavailable(TaskloomError):
         super().__init__(
             Code.TASK_WAL_UNAVAILABLE,
             f"The log of this Task cannot be trusted: {path}, line {line}: {cause}. "
-            "The file was left as it is; `taskloom board verify` shows more.",
+            "Nothing is appended to it; `taskloom board verify` shows more.",
             {"wal_path": path, "line": line, "error": cause},
         )
 

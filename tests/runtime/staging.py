@@ -62,7 +62,8 @@ def board_on(
     durability: Durability = Durability.FSYNC,
 ) -> SyncBoard:
     """A session as another process would open it."""
-    log = JsonlLog(session_dir(project, "s1"), disk=disk, durability=durability)
+    torn = project / ".taskloom" / "torn" / "s1"
+    log = JsonlLog(session_dir(project, "s1"), torn_dir=torn, disk=disk, durability=durability)
     return SyncBoard(Session(log, "s1", clock=clock or FakeClock()))
 
 

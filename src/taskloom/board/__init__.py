@@ -21,7 +21,7 @@ from taskloom.board.commands import (
     UpdateStep,
 )
 from taskloom.board.creating import decide_create
-from taskloom.board.decide import decide
+from taskloom.board.decide import check_request, decide
 from taskloom.board.events import PAYLOADS, Event, Payload, StepSnapshot, TaskCreated, TaskSnapshot
 from taskloom.board.evolve import Impossible, Recorded, create, evolve, evolve_all
 from taskloom.board.limits import DEFAULT_RULES, Rules
@@ -120,6 +120,7 @@ __all__ = [
     "UpdateStepContent",
     "UpdateTask",
     "adopt",
+    "check_request",
     "count_steps",
     "create",
     "decide",

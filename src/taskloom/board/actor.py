@@ -4,11 +4,12 @@ The actor is put together by whoever hosts the run, from the run itself. Nothing
 sends ever ends up here.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from taskloom.board.reading import refuse, text
+from taskloom.board.reading import kind, refuse, text
 from taskloom.errors import Code, Refused
 from taskloom.ids import AgentId, PoolId, RunId, SessionId, StepId, TaskId
 
@@ -41,6 +42,8 @@ class Scope:
         if isinstance(self.allowed_step_ids, str):
             refuse("$.allowed_step_ids", "must be a list of step ids, not a string.")
         # Any collection will do; repeats are folded.
+        if not isinstance(self.allowed_step_ids, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
+            refuse("$.allowed_step_ids", "must be a list of step ids.")
         object.__setattr__(self, "allowed_step_ids", frozenset(self.allowed_step_ids))
         if not self.allowed_step_ids:
             raise Refused(
@@ -75,6 +78,8 @@ class Actor:
 
 def require_task_tools(actor: Actor) -> None:
     """Refuse whoever is neither an Orchestrator nor a worker."""
+    if not isinstance(actor, Actor):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
+        refuse("$.actor", f"must be an Actor, not {kind(actor)}.")
     if actor.role not in (Role.ORCHESTRATOR, Role.WORKER):
         raise Refused(
             Code.TOOL_NOT_AVAILABLE,
@@ -97,6 +102,8 @@ def require_orchestrator(actor: Actor, doing: str) -> None:
 
 def require_sight(actor: Actor, task_id: TaskId) -> None:
     """Refuse a worker that looks at another Task than the one it was dispatched to."""
+    if not isinstance(actor, Actor):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
+        refuse("$.actor", f"must be an Actor, not {kind(actor)}.")
     role, scope = actor.role, actor.scope
     if role is Role.WORKER and scope is not None and scope.task_id == task_id:
         return

@@ -1,6 +1,7 @@
 """Deciding about a new Task."""
 
 from datetime import datetime
+from typing import Final
 
 from taskloom.board import operations as op
 from taskloom.board import reading
@@ -19,6 +20,9 @@ from taskloom.board.order import rank_all
 from taskloom.board.status import StepStatus, TaskStatus
 from taskloom.errors import Code, Refused
 from taskloom.ids import ID_CHARS_MAX, is_safe_id, wal_stem
+
+_NAMED_MAX: Final = 50
+"""Steps of a cycle that an error names; a model can mend no more at once."""
 
 
 def decide_create(command: CreateTask, actor: Actor, _now: datetime, rules: Rules) -> list[Event]:
@@ -100,9 +104,12 @@ def _check_dag(steps: dict[str, StepSnapshot]) -> None:
 
 def cycle_refused(cycle: list[str]) -> Refused:
     """Return the error that names a cycle."""
-    shown = " -> ".join([*cycle, cycle[0]])
+    named = cycle[:_NAMED_MAX]
+    if len(cycle) > _NAMED_MAX:
+        named.append(f"({len(cycle) - _NAMED_MAX} more)")
+    shown = " -> ".join([*named, cycle[0]])
     return Refused(
         Code.DEPENDENCY_CYCLE,
         f"These steps would wait for each other: {shown}. Take one of these dependencies away.",
-        {"cycle": cycle},
+        {"cycle": cycle[:_NAMED_MAX], "cycle_length": len(cycle)},
     )

@@ -16,10 +16,19 @@ from taskloom.board.events import Event
 from taskloom.board.finishing import decide_cancel, decide_complete, decide_fail
 from taskloom.board.leasing import decide_expiry
 from taskloom.board.limits import DEFAULT_RULES, Rules
+from taskloom.board.reading import kind, refuse
 from taskloom.board.stepping import decide_end_of_run, decide_renewal, decide_step
 from taskloom.board.task import Task
 from taskloom.board.updating import decide_update
 from taskloom.errors import Code, Refused
+
+
+def check_request(command: object, actor: object) -> None:
+    """Refuse what is no command, or comes from no actor: callers may send anything."""
+    if type(command) not in _DECIDERS and type(command) is not cmd.ExpireLeases:
+        refuse("$", f"is not a command, but {kind(command)}.")
+    if not isinstance(actor, Actor):
+        refuse("$.actor", f"must be an Actor, not {kind(actor)}.")
 
 
 def decide(
@@ -29,17 +38,17 @@ def decide(
 
     An empty list is a yes that needs nothing written.
     """
-    kind = type(command)
-    if kind is cmd.ExpireLeases:
+    asked = type(command)
+    if asked is cmd.ExpireLeases:
         # Anybody may notice that a lease is past, and nobody can be refused for it.
         return [] if task.is_terminal else decide_expiry(task, now)
-    doing = _ORCHESTRATORS.get(kind)
+    doing = _ORCHESTRATORS.get(asked)
     if doing is not None:
         require_orchestrator(actor, doing)
     else:
         require_sight(actor, task.task_id)
     if task.is_terminal:
-        if kind is cmd.EndRun:
+        if asked is cmd.EndRun:
             return []  # A late worker may end; there is nothing left to write.
         raise Refused(
             Code.TASK_TERMINAL,
@@ -47,7 +56,7 @@ def decide(
             "for further work.",
             {"task_id": task.task_id, "status": task.status.value},
         )
-    return _DECIDERS[kind](task, command, actor, now, rules)
+    return _DECIDERS[asked](task, command, actor, now, rules)
 
 
 _ORCHESTRATORS: Final[Mapping[type, str]] = {

@@ -144,6 +144,16 @@ class Overlay:
             return there
         return set(there).difference(lost or ()).union(gained or ())
 
+    def step_ids(self) -> Iterator[StepId]:
+        """Walk all steps that would be there in order of creation."""
+        for step_id in self._task.steps:
+            draft = self._drafts.get(step_id)
+            if step_id not in self._drafts or (draft is not None and draft.base is not None):
+                yield step_id
+        for draft in self.drafts():
+            if draft.base is None:
+                yield draft.step_id
+
     def rank(self, step_id: StepId) -> int:
         """Return the place the step would have."""
         moved = self._ranks.get(step_id)

@@ -5,7 +5,7 @@ events of their own. Operations are applied in the order given, edges are joined
 end, since a step may wait for one that a later operation adds.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -209,6 +209,10 @@ class TaskGraph:
     def dependents(self, step_id: StepId) -> Collection[StepId]:
         """Return what waits for the step."""
         return self._steps[step_id].dependents
+
+    def step_ids(self) -> Iterable[StepId]:
+        """Walk all steps in order of creation."""
+        return self._steps
 
     def rank(self, step_id: StepId) -> int:
         """Return the step's place."""

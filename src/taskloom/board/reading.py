@@ -77,7 +77,8 @@ def text(value: object, path: str, *, most_bytes: int, empty: bool = True) -> st
         refuse(path, f"holds a lone surrogate at character {lone.start}; send valid Unicode.")
     if size > most_bytes:
         refuse(path, f"is {size} bytes long; at most {most_bytes} are allowed.", limit=most_bytes)
-    return value
+    # A subclass may be anything once it is written; what is kept is plain text.
+    return value if type(value) is str else str.__str__(value)
 
 
 def optional_text(value: object, path: str, *, most_bytes: int) -> str | None:
@@ -113,7 +114,8 @@ def number(value: object, path: str, *, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         refuse(path, f"must be a whole number, not {kind(value)}.")
     if not least <= value <= most:
-        refuse(path, f"must be between {least} and {most}; got {value}.")
+        seen = str(value) if abs(value) < 1 << 64 else "a number far outside"
+        refuse(path, f"must be between {least} and {most}; got {seen}.")
     return value
 
 

@@ -123,13 +123,17 @@ def _checked(command: UpdateStep, rules: Rules) -> UpdateStep:
             artifacts, "$.artifact_ids", most=rules.artifacts_max, most_bytes=rules.title_bytes_max
         )
     most = rules.result_bytes_max
-    if command.result_summary is not None:
-        reading.text(command.result_summary, "$.result_summary", most_bytes=most)
-    if command.reason is not None:
-        reading.text(command.reason, "$.reason", most_bytes=most)
-    if status is command.status and artifacts == command.artifact_ids:
+    result, reason = command.result_summary, command.reason
+    if result is not None:
+        result = reading.text(result, "$.result_summary", most_bytes=most)
+    if reason is not None:
+        reason = reading.text(reason, "$.reason", most_bytes=most)
+    same = result is command.result_summary and reason is command.reason
+    if same and status is command.status and artifacts == command.artifact_ids:
         return command
-    return replace(command, status=status, artifact_ids=artifacts)
+    return replace(
+        command, status=status, artifact_ids=artifacts, result_summary=result, reason=reason
+    )
 
 
 def _note(step: Step, command: UpdateStep, lease: datetime | None, *, worker: bool) -> ev.Event:

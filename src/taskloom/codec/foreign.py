@@ -62,7 +62,7 @@ class ReplayForeign:
                 self._apply(line, place)
             except DECODE_ERRORS as cause:
                 raise Damage(place, str(cause)) from cause
-            except (KeyError, ValueError, TypeError) as cause:
+            except (KeyError, ValueError, TypeError, AttributeError) as cause:
                 raise Damage(place, f"the event makes no sense: {cause!r}") from cause
 
     def _apply(self, line: _Line, place: Seq) -> None:

@@ -73,7 +73,11 @@ def find_settled(lines: bytes, *, after: Seq, crc: int) -> Whole | None:
     mark = read_mark(last)
     if mark is None or mark.tx is None:
         raise Damage(after + lines.count(b"\n"), "the line has no place in a decision")
-    place, size, _ = mark.tx
+    place, size, base = mark.tx
+    if not 1 <= place <= size or not 0 <= base <= mark.wal_seq - place:
+        raise Damage(mark.wal_seq, f"{list(mark.tx)} is no place in a decision")
+    if place > 1 and place > lines.count(b"\n"):
+        raise Damage(mark.wal_seq, "the decision begins before the lines there are")
     if place == size:
         return Whole(end, mark.wal_seq, crc_after(last) or 0, 0)
     # The last decision is not whole: leave its lines out.
@@ -125,6 +129,9 @@ def _check_ending(data: bytes, at: int, *, line: Seq, crc: int, offset: int) -> 
     unfinished = data[at:]
     if _has_lost_sector(data, at, offset):
         return
+    start = b'{"wal_seq":%d,' % line
+    if unfinished[: len(start)] != start[: len(unfinished)]:
+        raise Damage(line, "this is not the beginning of a line of ours")
     seal = unfinished.find(SEAL_START)
     while seal >= 0:
         end = seal + SEAL_BYTES - 1

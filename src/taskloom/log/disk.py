@@ -4,14 +4,18 @@ Everything a log does to a disk goes through a `Disk`, so that tests can let the
 forget what was not synced, or run on a disk that is not there. No policy here.
 """
 
+import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 READ_WRITE: Final = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 READ_ONLY: Final = os.O_RDONLY | os.O_CLOEXEC
+_CAREFUL: Final = os.O_NOFOLLOW | os.O_NONBLOCK
+"""A link may lead anywhere, and a pipe would make us wait for its other end."""
 CREATE: Final = READ_WRITE | os.O_CREAT | os.O_EXCL
 
 
@@ -96,7 +100,12 @@ class OsDisk:
 
     def open(self, path: Path, flags: int) -> int:
         """Open a file; a new one is readable by everybody whom its directory lets in."""
-        return os.open(path, flags, 0o644)
+        fd = os.open(path, flags | _CAREFUL, 0o644)
+        mode = os.fstat(fd).st_mode
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+            return fd
+        os.close(fd)
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
 
     def close(self, fd: int) -> None:
         """Close a descriptor."""

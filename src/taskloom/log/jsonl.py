@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeVar
 
+from taskloom.errors import StorageFailed
 from taskloom.ids import WAL_SUFFIX
 from taskloom.log.disk import CREATE, READ_ONLY, Disk, OsDisk
 from taskloom.log.jsonl_wal import JsonlWal, failed, write_all
@@ -45,7 +46,7 @@ class JsonlLog:
         """Name the directory; it is made when the first log is."""
         self._directory = directory
         self._torn_dir = torn_dir or directory.with_name(f"{directory.name}.torn")
-        self._durable = durability is Durability.FSYNC
+        self._durable = Durability(durability) is Durability.FSYNC
         self._disk: Disk = disk or OsDisk()
         self._directory_is_safe = False
 
@@ -137,7 +138,10 @@ class JsonlLog:
 
     def _clear_unfinished(self, path: Path) -> bool:
         """Set aside a file whose creation a crash cut short; tell whether it was one."""
-        wal = JsonlWal(self._disk, path, self._torn_dir, durable=self._durable)
+        try:
+            wal = JsonlWal(self._disk, path, self._torn_dir, durable=self._durable)
+        except StorageFailed:
+            return False  # A link, a pipe, a directory: not ours to touch.
         try:
             wal.acquire(wait=True)
             return wal.remove_if_unfinished()

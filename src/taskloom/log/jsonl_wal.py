@@ -186,7 +186,11 @@ class JsonlWal:
 
     def append(self, lines: bytes, *, after: Position, then: Position) -> None:
         """Write, and wait until it is safe."""
-        assert self._held, "appending is for whoever has the turn"
+        if not self._held:
+            raise StorageFailed(
+                f"{self._path} was closed in the middle of a turn; ask again.",
+                {"wal_path": str(self._path), "outcome": "not_written"},
+            )
         if self.is_foreign or not self._writable:
             raise self._read_only()
         if self._unmended is not None:

@@ -34,12 +34,15 @@ from taskloom.board import (
     Task,
     TaskPage,
     TaskView,
+    UpdateBoard,
+    check_request,
     query_steps,
     summarise,
     view_task,
 )
 from taskloom.board.actor import require_sight
-from taskloom.errors import Code, Refused
+from taskloom.board.reading import kind, refuse
+from taskloom.errors import Code, Refused, TaskloomError
 from taskloom.ids import AgentId, PoolId, RunId, Seq, SessionId, StepId, TaskId
 from taskloom.log import Durability, JsonlLog, Log
 from taskloom.runtime.clock import Clock
@@ -50,6 +53,9 @@ from taskloom.runtime.session import Session
 from taskloom.runtime.syncs import Syncs
 
 _T = TypeVar("_T")
+
+_AT_ONCE_MAX: Final = 100
+"""Operations of an update that is decided on the event loop's thread; bigger ones go to another."""
 
 _SESSION: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
@@ -108,17 +114,18 @@ class Board:
         """
         if isinstance(command, CreateTask):
             return await _in_thread(lambda: self.session.create(command, actor))
+        check_request(command, actor)
         there = self.session.known(command.task_id)
         desk = there if there is not None else await self._desk(command.task_id)
-        ticket = desk.offer(command, actor, wait=False)
+        big = isinstance(command, UpdateBoard) and len(command.operations) > _AT_ONCE_MAX
+        ticket = None if big else desk.offer(command, actor, wait=False)
         if ticket is None:
-            return await _in_thread(lambda: desk.send(command, actor))
+            return await _in_thread(lambda: self._send_in_thread(desk, command, actor))
         if not desk.is_safe(ticket):
             await self._syncs_of(desk).wait(ticket)
-        answer = ticket.answer
         if not desk.is_alive:
-            self._retire(command.task_id, desk)
-        return answer
+            return await _in_thread(lambda: self._conclude(desk, ticket, command, actor))
+        return ticket.answer
 
     async def get(
         self, task_id: TaskId, actor: Actor, *, include_terminal_steps: bool = True
@@ -130,12 +137,16 @@ class Board:
             require_sight(actor, task.task_id)
             return view_task(task, desk.wal_path, include_terminal_steps=include_terminal_steps)
 
-        return await self._ask(desk, view, actor)
+        return await self._ask(task_id, desk, view, actor)
 
     async def query(self, query: QuerySteps, actor: Actor) -> StepPage:
         """Return a page of steps."""
+        if not isinstance(query, QuerySteps):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
+            refuse("$", f"must be a QuerySteps, not {kind(query)}.")
         desk = await self._desk(query.task_id)
-        return await self._ask(desk, lambda task: query_steps(task, query, actor), actor)
+        return await self._ask(
+            query.task_id, desk, lambda task: query_steps(task, query, actor), actor
+        )
 
     async def summary(self, task_id: TaskId, actor: Actor, *, budget_bytes: int = 4_800) -> Summary:
         """Return a Task in a few lines that fit the budget."""
@@ -144,7 +155,7 @@ class Board:
             require_sight(actor, task.task_id)
             return summarise(task, budget_bytes=budget_bytes)
 
-        return await self._ask(await self._desk(task_id), write, actor)
+        return await self._ask(task_id, await self._desk(task_id), write, actor)
 
     async def list(self, actor: Actor, query: ListTasks | None = None) -> TaskPage:
         """Return a page of the session's Tasks, newest first."""
@@ -162,6 +173,25 @@ class Board:
         async with aclosing(follow(desk, wal, after, look_s)) as records:
             async for record in records:
                 yield record
+
+    def _send_in_thread(self, desk: Desk, command: Command, actor: Actor) -> Receipt:
+        ticket = desk.offer(command, actor)
+        assert ticket is not None
+        desk.settle(ticket)
+        return self._conclude(desk, ticket, command, actor)
+
+    def _conclude(
+        self, desk: Desk, ticket: Ticket[Receipt], command: Command, actor: Actor
+    ) -> Receipt:
+        """Answer; if the Task was found to have ended, ask the one that has its id now."""
+        other = None
+        if isinstance(ticket.outcome, TaskloomError):
+            other = self.session.current(command.task_id, desk)
+        if other is not None:
+            return other.send(command, actor)
+        if not desk.is_alive:
+            self._retire(command.task_id, desk)
+        return ticket.answer
 
     def _retire(self, task_id: TaskId, desk: Desk) -> None:
         """Let go of what belongs to a Task that has ended."""
@@ -197,11 +227,20 @@ class Board:
             return desk
         return await _in_thread(lambda: self.session.desk(task_id))
 
-    async def _ask(self, desk: Desk, ask: Callable[[Task], _T], actor: Actor) -> _T:
+    async def _ask(
+        self, task_id: TaskId, desk: Desk, ask: Callable[[Task], _T], actor: Actor
+    ) -> _T:
+        was_alive = desk.is_alive
         ticket = desk.look(ask, actor, wait=False)
         if ticket is None:
-            return await _in_thread(lambda: desk.ask(ask, actor))
-        return await self._settled(desk, ticket)
+            answer = await _in_thread(lambda: desk.ask(ask, actor))
+        else:
+            answer = await self._settled(desk, ticket)
+        if was_alive and not desk.is_alive:
+            other = await _in_thread(lambda: self.session.current(task_id, desk))
+            if other is not None:
+                return await _in_thread(lambda: other.ask(ask, actor))
+        return answer
 
     async def _settled(self, desk: Desk, ticket: Ticket[_T]) -> _T:
         if not desk.is_safe(ticket):
@@ -216,6 +255,8 @@ class Board:
         key = (loop, desk)
         syncs = self._syncs.get(key)
         if syncs is None:
+            for old in [old for old in self._syncs if old[0].is_closed()]:
+                del self._syncs[old]
             syncs = self._syncs[key] = Syncs(loop, desk)
         self._last_syncs = syncs
         return syncs
@@ -253,11 +294,11 @@ def session_dir(project: Path, session_id: SessionId, state_dir: str = ".taskloo
     Raises:
         Refused: The session's id cannot be a directory's name.
     """
-    if not _SESSION.fullmatch(session_id):
+    if not isinstance(session_id, str) or not _SESSION.fullmatch(session_id):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
         raise Refused(
             Code.VALIDATION_ERROR,
             "$.session_id must be 1 to 128 letters, digits, dots, - and _, and not begin with a "
-            f"dot; got {session_id[:128]!r}.",
+            f"dot; got {str(session_id)[:128]!r}.",
             {"path": "$.session_id"},
         )
     return project / state_dir / "tasks" / session_id

@@ -96,7 +96,8 @@ class Catalogue:
         ended = None
         if last.event_type in TERMINAL_EVENTS and self._is_whole(info.name, lines[-1]):
             ended = _ENDS[EventType(last.event_type)]
-        return Found(info, last.task_id, ended, last.created_at)
+        at = last.created_at if last.created_at.tzinfo else last.created_at.replace(tzinfo=UTC)
+        return Found(info, last.task_id, ended, at)
 
     def _is_whole(self, name: str, last: bytes) -> bool:
         """Tell whether all of the write that ends in this line is there, and not the end alone."""
@@ -104,6 +105,8 @@ class Catalogue:
         if mark is None or mark.tx is None:
             return True  # The reference implementation marks nothing.
         size = mark.wal_seq - mark.tx[2]
+        if not 1 <= size <= mark.wal_seq:
+            return False  # Whatever it is, it is not what was written; opening it will tell.
         lines = self._log.last_lines(name, size + 1)
         before = crc_after(lines[0]) if len(lines) > size else 0
         return before is not None and seals(b"".join(lines[-size:]), before)

@@ -9,12 +9,14 @@ log, and everybody who waited is told.
 Thread-safe. Nothing here knows an event loop; see `board` for that.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Condition, Lock
 from time import perf_counter
 from typing import Final, Generic, TypeVar
+from weakref import WeakSet
 
 from taskloom.board import (
     DEFAULT_RULES,
@@ -110,6 +112,7 @@ class Desk:
         self._damage: Unavailable | None = None
         self._listeners: list[Callable[[], None]] = []
         self.last_sync_s = 0.0
+        _DESKS.add(self)
         self.is_alive = True
         """Whether this desk may go on: its Task has not ended and its log was found undamaged."""
 
@@ -123,6 +126,20 @@ class Desk:
         """Whether the Task has ended, durably, as far as this process knows."""
         task = self._task
         return task is not None and task.is_terminal and task.seq <= self._durable_seq
+
+    def after_fork(self) -> None:
+        """In a new child process: begin anew. Locks and staged lines are the parent's."""
+        self._changed = Condition(Lock())
+        self._syncing = Lock()
+        self._turn = Turn(self._wal, self._changed)
+        self._staged = []
+        self._in_flight = False
+        self._listeners = []
+        self._task = None
+        self._failures[self._epoch] = (self._durable_seq, _interrupted(self._wal))
+        self._epoch += 1
+        # The lock goes with the open file, which both processes share until one opens it anew.
+        self._wal.close()
 
     # Asking.
 
@@ -216,13 +233,16 @@ class Desk:
 
     def close(self) -> None:
         """Make durable what waits, then close the log."""
-        with self._syncing:
-            with self._changed:
+        while True:
+            with self._syncing, self._changed:
+                # Nobody is syncing now; what is staged, if anything, is ours to wait for.
                 task, epoch = self._task, self._epoch
-            if task is not None and self._staged:
+                if task is None or not self._staged:
+                    self._leave_if_idle()
+                    self._wal.close()
+                    return
+            with self._syncing:
                 self._sync(task.seq, epoch)
-            with self._changed:
-                self._wal.close()
 
     def _is_settled(self, seq: Seq, epoch: int) -> bool:
         if epoch != self._epoch:
@@ -335,6 +355,9 @@ class Desk:
         return True
 
     def _carry_out(self, task: Task, command: Command, actor: Actor, wait: bool) -> Receipt:
+        _check_session(task, actor)
+        if command.command_id is not None:
+            require_sight(actor, task.task_id)
         if command.command_id is not None and self._memory.is_done(task, command, actor):
             again = self._memory.recall(task, command, read_log=wait)
             if again is None:
@@ -387,7 +410,12 @@ class Desk:
         after = task.seq
         base = self._staged_after.seq
         chain = Chain(self._chain.crc)
-        lines = encode(events, origin, chain, after=after, base=base)
+        try:
+            lines = encode(events, origin, chain, after=after, base=base)
+        except (TypeError, ValueError, OverflowError) as cause:
+            raise Refused(
+                Code.VALIDATION_ERROR, f"A value cannot be written to the log: {cause}."
+            ) from cause
         try:
             for seq, event in enumerate(events, after + 1):
                 evolve(task, event.payload, event.step_id, origin.at, seq)
@@ -405,6 +433,16 @@ class Desk:
                 note_done(task, origin.command_id, seq, origin.run_id, event)
         self._staged.append(lines)
         self._chain = chain
+
+
+def _check_session(task: Task, actor: Actor) -> None:
+    if actor.session_id != task.session_id and not task.foreign:
+        raise Refused(
+            Code.PERMISSION_DENIED,
+            f"Task {task.task_id!r} belongs to session {task.session_id!r}; an agent of session "
+            f"{actor.session_id!r} cannot change it.",
+            {"task_id": task.task_id, "session_id": task.session_id},
+        )
 
 
 def _interrupted(wal: Wal) -> StorageFailed:
@@ -425,3 +463,14 @@ def _origin(task: Task, actor: Actor, now: datetime, command_id: CommandId | Non
         now,
         command_id,
     )
+
+
+_DESKS: Final[WeakSet[Desk]] = WeakSet()
+
+
+def _after_fork() -> None:
+    for desk in list(_DESKS):
+        desk.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -69,7 +69,7 @@ class ReceiptMemory:
         command_id = command.command_id
         if command_id is None:
             return False
-        _check(command_id)
+        check_command_id(command_id)
         done = task.done.get(command_id)
         if done is None:
             return False
@@ -106,7 +106,8 @@ class ReceiptMemory:
             wal.close()
 
 
-def _check(command_id: object) -> None:
+def check_command_id(command_id: object) -> None:
+    """Refuse an id that is no short, printable text."""
     text = command_id if isinstance(command_id, str) and command_id.isprintable() else ""
     if not 0 < len(text) <= _ID_CHARS_MAX:
         refuse("$.command_id", f"must be 1 to {_ID_CHARS_MAX} printable characters.")

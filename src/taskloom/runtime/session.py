@@ -4,11 +4,13 @@ A Task that has ended is told by the last line of its log alone, and read only w
 asks for it. What other processes create is found by looking at the directory again.
 """
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable
 from secrets import token_hex
 from threading import RLock
 from typing import Final
+from weakref import WeakSet
 
 from taskloom.board import (
     DEFAULT_RULES,
@@ -34,7 +36,7 @@ from taskloom.runtime.catalogue import Catalogue, Found
 from taskloom.runtime.clock import Clock, SystemClock
 from taskloom.runtime.collector import collector_off
 from taskloom.runtime.desk import Desk
-from taskloom.runtime.receipts import write_receipt
+from taskloom.runtime.receipts import check_command_id, write_receipt
 
 _OVER_KEPT_MAX: Final = 8
 """Ended Tasks kept open for whoever asks twice."""
@@ -59,6 +61,8 @@ class Session:
         self.session_id = session_id
         self.rules = rules
         self._clock: Clock = clock or SystemClock()
+        if self._clock.now().tzinfo is None:
+            refuse("$.clock", "must tell moments with a time zone, such as datetime.now(UTC).")
         self._log = log
         self._new_prefix = new_prefix
         self._catalogue = Catalogue(log)
@@ -66,6 +70,11 @@ class Session:
         self._over: OrderedDict[str, Desk] = OrderedDict()
         self._lock = RLock()
         self._closed = False
+        _SESSIONS.add(self)
+
+    def after_fork(self) -> None:
+        """In a new child process: a lock that a thread of the parent held is held by nobody."""
+        self._lock = RLock()
 
     def resume(self) -> None:
         """Rebuild every active Task and take back the leases that ran out meanwhile."""
@@ -80,6 +89,16 @@ class Session:
                         self._open(found).ask(lambda _: None, core)
                     except TaskloomError:
                         continue  # It answers for itself when somebody asks for it.
+
+    def current(self, task_id: TaskId, desk: Desk) -> Desk | None:
+        """Return another desk for the Task if this one turned out to be of one that has ended.
+
+        Another process may have ended it and used its id for a new one.
+        """
+        if desk.is_alive or self._active.get(task_id, (None, None))[1] is not desk:
+            return None
+        other = self.desk(task_id)
+        return other if other is not desk else None
 
     def known(self, task_id: TaskId) -> Desk | None:
         """Return the desk of an active Task if it is open already. Does not block."""
@@ -119,6 +138,8 @@ class Session:
             return self._create(command, actor)
 
     def _create(self, command: CreateTask, actor: Actor) -> Receipt:
+        if command.command_id is not None:
+            check_command_id(command.command_id)
         now = self._clock.now()
         events = decide_create(command, actor, now, self.rules)
         first = events[0].payload
@@ -285,3 +306,14 @@ class Session:
             "another, or end that Task first.",
             {"path": "$.task_id", "wal_name": found.name},
         )
+
+
+_SESSIONS: Final[WeakSet[Session]] = WeakSet()
+
+
+def _after_fork() -> None:
+    for session in list(_SESSIONS):
+        session.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

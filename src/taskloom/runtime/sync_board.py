@@ -1,7 +1,8 @@
 """The same board for callers without an event loop: scripts, threads, a shell."""
 
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from taskloom.board import (
     Actor,
@@ -13,13 +14,18 @@ from taskloom.board import (
     Task,
     TaskPage,
     TaskView,
+    check_request,
     query_steps,
     view_task,
 )
 from taskloom.board.actor import require_sight
+from taskloom.errors import TaskloomError
 from taskloom.ids import TaskId
+from taskloom.runtime.desk import Desk
 from taskloom.runtime.listing import ListTasks, list_tasks
 from taskloom.runtime.session import Session
+
+_T = TypeVar("_T")
 
 
 class SyncBoard:
@@ -33,11 +39,19 @@ class SyncBoard:
         """Carry out a command; return when it is durable."""
         if isinstance(command, CreateTask):
             return self.session.create(command, actor)
+        check_request(command, actor)
         desk = self.session.desk(command.task_id)
-        receipt = desk.send(command, actor)
-        if not desk.is_alive:
-            self.session.retire(command.task_id)
-        return receipt
+        try:
+            return desk.send(command, actor)
+        except TaskloomError:
+            # Another process may have ended the Task and used its id for a new one.
+            other = self.session.current(command.task_id, desk)
+            if other is None:
+                raise
+            return other.send(command, actor)
+        finally:
+            if not desk.is_alive:
+                self.session.retire(command.task_id)
 
     def get(
         self, task_id: TaskId, actor: Actor, *, include_terminal_steps: bool = True
@@ -49,12 +63,17 @@ class SyncBoard:
             require_sight(actor, task.task_id)
             return view_task(task, desk.wal_path, include_terminal_steps=include_terminal_steps)
 
-        return desk.ask(view, actor)
+        return self._ask(task_id, desk, view, actor)
 
     def query(self, query: QuerySteps, actor: Actor) -> StepPage:
         """Return a page of steps."""
         desk = self.session.desk(query.task_id)
-        return desk.ask(lambda task: query_steps(task, query, actor), actor)
+        return self._ask(query.task_id, desk, lambda task: query_steps(task, query, actor), actor)
+
+    def _ask(self, task_id: TaskId, desk: Desk, ask: Callable[[Task], _T], actor: Actor) -> _T:
+        answer = desk.ask(ask, actor)
+        other = self.session.current(task_id, desk)
+        return answer if other is None else other.ask(ask, actor)
 
     def list(self, actor: Actor, query: ListTasks | None = None) -> TaskPage:
         """Return a page of the session's Tasks, newest first."""

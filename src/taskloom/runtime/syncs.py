@@ -35,10 +35,17 @@ class Syncs:
         future: Future[None] = self.loop.create_future()
         self._waiting.append((ticket, future))
         if len(self._waiting) == 1:
-            self.loop.call_soon(self._run)
+            self.loop.call_soon(_Round(self).run)
         return future
 
-    def _run(self) -> None:
+    def abandoned(self) -> None:
+        """Make durable what waits, now: its loop was closed and will never do it."""
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            _settle(self.desk, waiting[-1][0])
+
+    def run(self) -> None:
+        """Make durable what waits, and tell everybody."""
         waiting, self._waiting = self._waiting, []
         try:
             if self._slow == 0 and self._settle_here(waiting[-1][0]):
@@ -83,6 +90,24 @@ class Syncs:
                 continue
             assert settled, "a sync takes everything that was staged before it"
             future.set_result(None)
+
+
+class _Round:
+    """One round of a loop. A closed loop drops it without running it, and that is noticed."""
+
+    __slots__ = ("_ran", "_syncs")
+
+    def __init__(self, syncs: Syncs) -> None:
+        self._syncs = syncs
+        self._ran = False
+
+    def run(self) -> None:
+        self._ran = True
+        self._syncs.run()
+
+    def __del__(self) -> None:
+        if not self._ran:
+            self._syncs.abandoned()
 
 
 def _settle(desk: Desk, ticket: "AnyTicket") -> None:

@@ -30,6 +30,9 @@ class Plain:
     def dependents(self, step_id: str) -> list[str]:
         return self.of[step_id]
 
+    def step_ids(self) -> list[str]:
+        return list(self.on)
+
     def rank(self, step_id: str) -> int:
         return self.ranks[step_id]
 
@@ -129,3 +132,18 @@ def test_a_long_chain_written_backwards_is_ranked_without_recursion() -> None:
     assert isinstance(ranks, dict)
     assert ranks["s0"] == 0
     assert ranks["s19999"] == 19_999
+
+
+def test_many_edges_against_the_order_are_ranked_in_one_go_and_a_cycle_is_still_found() -> None:
+    names = [f"s{at}" for at in range(200)]
+    graph = Plain(names)
+    edges = [(names[at + 1], names[at]) for at in range(199)]  # Each waits for the next one.
+    graph.join(edges)
+    assert insert_edges(graph, edges) is None
+    assert all(graph.rank(before) < graph.rank(after) for before, after in edges)
+    back = [*edges, (names[0], names[-1])]
+    round_about = Plain(names)
+    round_about.join(back)
+    cycle = insert_edges(round_about, back)
+    assert cycle is not None
+    assert set(cycle) == set(names)

@@ -1,6 +1,7 @@
 """Questions about steps: what is left out, what a worker sees, and pages."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
 
 import pytest
 
@@ -8,11 +9,14 @@ from taskloom.board import (
     Actor,
     FailTask,
     QuerySteps,
+    Scope,
+    Step,
     StepPage,
     StepStatus,
     query_steps,
     view_task,
 )
+from taskloom.board.index import Index
 from taskloom.errors import Code, Refused
 from tests.board.stage import ANN, BOB, BOSS, TASK, Stage, given, step, worker
 
@@ -155,3 +159,69 @@ def test_a_task_is_shown_with_or_without_the_steps_that_are_over() -> None:
     assert whole.step("b").worker_pool_id == "art"
     with pytest.raises(KeyError):
         short.step("z")
+
+
+class CountingIndex(Index):
+    """An index that counts the steps it is asked to look at."""
+
+    looked_at = 0
+
+    def walk(
+        self,
+        pools: Collection[str] | None,
+        statuses: Collection[_S],
+        keep: Callable[[str], bool],
+    ) -> Iterator[str]:
+        def count(step_id: str) -> bool:
+            self.looked_at += 1
+            return keep(step_id)
+
+        return super().walk(pools, statuses, count)
+
+
+class CountingSteps(dict[str, Step]):
+    """Steps that count how often one of them is fetched, or all of them."""
+
+    fetched = 0
+
+    def __getitem__(self, step_id: str) -> Step:
+        self.fetched += 1
+        return super().__getitem__(step_id)
+
+    def __iter__(self) -> Iterator[str]:
+        self.fetched += len(self)
+        return super().__iter__()
+
+
+@pytest.mark.spec("TB-609")
+def test_a_query_within_named_steps_looks_at_those_alone() -> None:
+    stage = given(*(step(f"s{at}") for at in range(20_000)))
+    index = stage.task.live_index = CountingIndex(stage.task.steps.values())
+    steps = stage.task.steps = CountingSteps(stage.task.steps)
+    named = worker("ann-1", only=["s19999", "s7", "s12345", "not-there"])
+    assert ids(ask(stage, named)) == ["s7", "s12345", "s19999"]
+    assert ids(ask(stage, named, limit=2, offset=1)) == ["s12345", "s19999"]
+    assert index.looked_at + steps.fetched <= 30
+    assert ids(ask(stage, limit=1)) == ["s0"]
+    assert index.looked_at == 2  # The counting does count.
+
+
+@pytest.mark.spec("TB-609")
+@pytest.mark.parametrize("make", [list, tuple, set, frozenset])
+def test_named_steps_may_come_in_any_collection_and_repeats_are_folded(
+    make: Callable[[Iterable[str]], Any],
+) -> None:
+    scope = Scope(task_id=TASK, worker_pool_id="default", allowed_step_ids=make(["b", "a", "b"]))
+    assert scope.allowed_step_ids == frozenset({"a", "b"})
+    assert isinstance(scope.allowed_step_ids, frozenset)
+    assert scope.allows("a")
+    assert not scope.allows("c")
+
+
+@pytest.mark.spec("TB-609")
+@pytest.mark.parametrize("wrong", ["build", "", [], (), set[str]()])
+def test_named_steps_that_are_none_or_one_text_are_refused(wrong: Any) -> None:  # noqa: ANN401  # wrong types are sent too
+    with pytest.raises(Refused) as caught:
+        Scope(task_id=TASK, worker_pool_id="default", allowed_step_ids=wrong)
+    assert caught.value.code is Code.VALIDATION_ERROR
+    assert caught.value.details["path"] == "$.allowed_step_ids"

@@ -116,8 +116,9 @@ def tear(disk: MemoryDisk, name: str) -> None:
     """Leave half a line at the end of a log, as a killed process does."""
     process = disk.another_process()
     fd = process.open(wal_path(name), READ_WRITE)
-    last = process.read(fd, process.size(fd), 0).splitlines(keepends=True)[-1]
-    process.write(fd, last[: len(last) // 2])
+    lines = process.read(fd, process.size(fd), 0).splitlines()
+    now, following = (b'{"wal_seq":%d,' % number for number in (len(lines), len(lines) + 1))
+    process.write(fd, lines[-1].replace(now, following)[: len(lines[-1]) // 2])
     process.kill()
 
 

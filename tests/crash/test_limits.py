@@ -78,7 +78,7 @@ def test_a_board_one_may_only_read_is_read_and_says_storage_error_to_changes(
 ) -> None:
     create(board_on(tmp_path))
     whole = wal(tmp_path).read_bytes()
-    wal(tmp_path).write_bytes(whole + b'{"torn')
+    wal(tmp_path).write_bytes(whole + b'{"wal_seq":5,"ses')
     board = board_on(tmp_path, disk=ReadOnlyDisk())
     board.session.resume()
     assert board.get("plan", BOSS).step("a").status == "ready"
@@ -89,7 +89,7 @@ def test_a_board_one_may_only_read_is_read_and_says_storage_error_to_changes(
         assert caught.value.details["outcome"] == "not_written"
     assert board.get("plan", BOSS).step("a").status == "ready"
     board.session.close()
-    assert wal(tmp_path).read_bytes() == whole + b'{"torn'
+    assert wal(tmp_path).read_bytes() == whole + b'{"wal_seq":5,"ses'
     with pytest.raises(StorageFailed):
         create(board_on(tmp_path / "new", disk=ReadOnlyDisk()))
 

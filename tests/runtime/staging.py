@@ -1,9 +1,10 @@
 """Boards on real files for the tests of this directory, and a disk that counts."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from threading import Thread
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -13,6 +14,10 @@ from taskloom.runtime import Session, session_dir
 from taskloom.testing import FakeClock
 from tests.crash.scripts import BOSS, new_task, step, worker
 
+_T = TypeVar("_T")
+
+LONG_S: Final = 30.0
+"""After this long, whoever waits is taken to hang."""
 ANN: Final = worker("ann-1")
 BOB: Final = worker("bob-1")
 
@@ -98,3 +103,13 @@ def wal(project: Path, name: str = "plan") -> Path:
 
 def raw_lines(path: Path) -> list[dict[str, Any]]:
     return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+
+
+def soon(call: Callable[[], _T]) -> _T:
+    """What a call returns, or a failure of the test if it hangs."""
+    got: list[_T] = []
+    thread = Thread(target=lambda: got.append(call()), daemon=True)
+    thread.start()
+    thread.join(LONG_S)
+    assert not thread.is_alive(), "it hangs"
+    return got[0]

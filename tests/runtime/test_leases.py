@@ -1,5 +1,6 @@
 """Leases on a board that several processes share: one clock each, one log between them."""
 
+from datetime import timedelta
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -144,3 +145,51 @@ def test_of_many_observers_of_one_expired_lease_exactly_one_writes_it(tmp_path: 
     assert sorted(str(line["step_id"]) for line in expiries(tmp_path)) == ["a", "c"]
     for board in boards:
         board.session.close()
+
+
+@pytest.mark.spec("TB-701", "TB-702", "TB-705")
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_clock_that_was_ahead_for_one_write_makes_no_lease_longer(
+    tmp_path: Path, restarted: bool
+) -> None:
+    """Set forward a day and back again: time goes on from where it was, at its usual pace."""
+    clock = FakeClock()
+    board = board_on(tmp_path, clock=clock)
+    create(board)
+    clock.move(timedelta(days=1))
+    put(board, "c", "completed", BOSS)
+    clock.move(timedelta(days=-1))
+    if restarted:
+        board.session.close()
+        board = board_on(tmp_path, clock=clock)
+    claim(board, "a", ANN)
+    clock.move(LEASE - timedelta(seconds=1))
+    with pytest.raises(Refused) as caught:
+        claim(board, "a", BOB)
+    assert caught.value.code is Code.STEP_ALREADY_CLAIMED
+    clock.move(timedelta(seconds=1))
+    assert board.get("plan", BOSS).step("a").status == "ready"
+    claim(board, "a", BOB)
+    clock.move(LEASE)
+    assert board.get("plan", BOSS).step("a").status == "ready"
+    times = [line["created_at"] for line in raw_lines(wal(tmp_path))]
+    assert times == sorted(times)
+    board.session.close()
+
+
+@pytest.mark.spec("TB-701", "TB-705")
+def test_a_lease_taken_while_the_clock_was_ahead_ends_after_its_length(tmp_path: Path) -> None:
+    clock = FakeClock()
+    board = board_on(tmp_path, clock=clock)
+    create(board)
+    clock.move(timedelta(days=1))
+    claim(board, "a", ANN)
+    clock.move(timedelta(days=-1))
+    board.get("plan", BOSS)
+    for _ in range(2):  # A clock that is set back bit by bit makes it no longer either.
+        clock.move(LEASE / 2)
+        board.get("plan", BOSS)
+        clock.move(-LEASE / 4)
+        board.get("plan", BOSS)
+    assert len(expiries(tmp_path)) == 1
+    board.session.close()

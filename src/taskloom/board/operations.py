@@ -178,15 +178,17 @@ def parse_step(value: object, path: str, rules: Rules) -> NewStep:
     )
 
 
-def trimmed(raw: Mapping[str, object]) -> dict[str, object]:
-    """Return a recorded operation without the fields that only a later version knows."""
+def trimmed(raw: Mapping[str, object]) -> dict[str, object] | None:
+    """Return a recorded operation without what only a later version knows; None if that is all."""
     known = {name: value for name, value in raw.items() if name == "op" or name in _ANY_FIELD}
     for name, names in (("step", ("step_id", *STEP_FIELDS)), ("fields", STEP_FIELDS)):
         inner = known.get(name)
         if isinstance(inner, Mapping):
             found = cast("Mapping[str, object]", inner)
             known[name] = {key: value for key, value in found.items() if key in names}
-    return known
+    changes = known.keys() - {"op", "step_id", "reason"}
+    is_content = known.get("op") in ("update_task", "update_step")
+    return None if is_content and not any(known[name] != {} for name in changes) else known
 
 
 def dump(operation: Operation) -> dict[str, object]:

@@ -73,7 +73,9 @@ def apply_operations(task: Task, raw: Sequence[dict[str, object]], at: datetime)
     """
     patch = _Patch(task, at)
     for place, value in enumerate(raw):
-        patch.apply(op.parse(op.trimmed(value), f"$.operations[{place}]", _ANYTHING))
+        known = op.trimmed(value)
+        if known is not None:
+            patch.apply(op.parse(known, f"$.operations[{place}]", _ANYTHING))
     patch.join_edges()
 
 

@@ -33,7 +33,7 @@ def _code(findings: list[Finding]) -> int:
     health = {found.health for found in findings}
     if health & {Health.DAMAGED, Health.UNREADABLE}:
         return TROUBLE
-    return USAGE if Health.MISSING in health else FINE
+    return USAGE if health & {Health.MISSING, Health.NOT_A_FILE} else FINE
 
 
 def _paths(given: Namespace) -> list[Path]:

@@ -1,17 +1,17 @@
 """How a command ends: errors to a sentence and an exit code, in one place."""
 
-import os
 import sys
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
-from taskloom.errors import Code, Refused, TaskloomError
+from taskloom.cli.output import encode
+from taskloom.cli.streams import say, settle
+from taskloom.errors import Code, Refused, StorageFailed, TaskloomError
+from taskloom.view.words import clean
 
 FINE: Final = 0
 TROUBLE: Final = 1
-"""A log is damaged or cannot be read."""
+"""A log is damaged or cannot be read, or an answer cannot be written."""
 USAGE: Final = 2
 """Asked wrongly, or for something that is not there."""
 INTERRUPTED: Final = 130
@@ -22,6 +22,8 @@ BROKEN_PIPE: Final = 141
 def guarded(run: Callable[[], int], *, as_json: bool) -> int:
     """Run a command and turn what it raises into its end."""
     try:
+        if sys.stdout is None:
+            raise StorageFailed("Standard output is closed: there is nowhere to answer.")
         code = run()
         sys.stdout.flush()
     except TaskloomError as error:
@@ -30,14 +32,17 @@ def guarded(run: Callable[[], int], *, as_json: bool) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whatever is flushed at the interpreter's end must not complain once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except OSError as error:
+        _tell(_system_failed(error), as_json=as_json)
+        return TROUBLE
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "rich":
             raise
         _tell(_without_rich(), as_json=as_json)
         return USAGE
+    finally:
+        settle(sys.stdout)
     return code
 
 
@@ -48,10 +53,18 @@ def exit_code(error: TaskloomError) -> int:
 
 def _tell(error: TaskloomError, *, as_json: bool) -> None:
     if as_json:
-        text = msgspec.json.encode({"error": error.as_dict()}).decode()
+        say(encode({"error": error.as_dict()}).decode())
     else:
-        text = f"taskloom: {error.message}"
-    sys.stderr.write(text.encode("utf-8", "replace").decode() + "\n")
+        say(f"taskloom: {clean(error.message)}")
+
+
+def _system_failed(error: OSError) -> StorageFailed:
+    """Put into words what nobody closer to it did: mostly a full disk behind standard output."""
+    where = f"{error.filename}: " if error.filename else ""
+    return StorageFailed(
+        f"Input or output failed: {where}{error.strerror or error}.",
+        {"error": str(error), "errno": error.errno},
+    )
 
 
 def _without_rich() -> Refused:

@@ -6,25 +6,34 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from taskloom.cli.arguments import build_parser
+from taskloom.cli.streams import lend_error_stream
 
 USAGE: Final = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code."""
+    lend_error_stream()
     parser = build_parser()
     given = parser.parse_args(arguments)
-    if given.version:
-        from taskloom import __version__
-
-        sys.stdout.write(f"taskloom {__version__}\n")
-        return 0
-    if given.command is None:
+    if given.command is None and not given.version:
         given.parser.print_help(sys.stderr)
         return USAGE
     from taskloom.cli.ending import guarded
 
-    return guarded(lambda: _load(given.command)(given), as_json=given.json)
+    run = _tell_version if given.version else _load_and_run
+    return guarded(lambda: run(given), as_json=given.json)
+
+
+def _tell_version(_given: Namespace) -> int:
+    from taskloom import __version__
+
+    sys.stdout.write(f"taskloom {__version__}\n")
+    return 0
+
+
+def _load_and_run(given: Namespace) -> int:
+    return _load(given.command)(given)
 
 
 def _load(command: str) -> Callable[[Namespace], int]:

@@ -1,9 +1,12 @@
 """Where a command's words go: tables for people or JSON for programs, notes beside them."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
+
+from taskloom.cli.streams import say
+from taskloom.view.words import clean
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -13,12 +16,33 @@ if TYPE_CHECKING:
 
 def print_json(value: object) -> None:
     """Print one JSON document."""
-    _write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    _write(msgspec.json.format(encode(value), indent=2) + b"\n")
 
 
 def print_json_line(value: object) -> None:
     """Print one JSON document on one line, at once."""
-    _write(msgspec.json.encode(value) + b"\n")
+    _write(encode(value) + b"\n")
+
+
+def encode(value: object) -> bytes:
+    r"""Return a value as JSON; what is no Unicode, as some names of files, as `\udcff`."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_written_out(msgspec.to_builtins(value)))
+
+
+def _written_out(value: object) -> object:
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case dict():
+            pairs = cast("dict[object, object]", value).items()
+            return {_written_out(name): _written_out(each) for name, each in pairs}
+        case list() | tuple():
+            return [_written_out(each) for each in cast("list[object]", value)]
+        case _:
+            return value
 
 
 def _write(data: bytes) -> None:
@@ -47,5 +71,4 @@ def draw(*parts: "RenderableType") -> None:
 
 def note(text: str) -> None:
     """Say something that is not part of the answer."""
-    sys.stderr.write(f"note: {text}\n")
-    sys.stderr.flush()
+    say(f"note: {clean(text)}")

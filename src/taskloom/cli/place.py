@@ -81,25 +81,56 @@ def find_in(survey: Survey, word: str) -> Path:
 def _project(given: Namespace) -> Path:
     if given.project is not None:
         return Path(given.project)
-    here = Path.cwd()
+    here = _here()
     for folder in (here, *here.parents):
         if (folder / given.state_dir).is_dir():
             return folder
     return here
 
 
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as cause:
+        raise Refused(
+            Code.VALIDATION_ERROR,
+            f"There is no working directory any more: {cause.strerror}. --project DIR says where "
+            "the board is.",
+        ) from cause
+
+
 def _sessions(tasks: Path) -> list[str]:
     """Return the sessions' names, the one that was written to last first."""
     try:
-        folders = [folder for folder in tasks.iterdir() if folder.is_dir()]
+        folders = [folder for folder in tasks.iterdir() if _may_be_session(folder)]
     except OSError:
         return []
-    return [folder.name for folder in sorted(folders, key=_touched, reverse=True)]
+    touched = {folder.name: _touched(folder) for folder in folders}
+    held = {name: at for name, at in touched.items() if at is not None}
+    return sorted(held, key=lambda name: held[name], reverse=True)
 
 
-def _touched(folder: Path) -> int:
-    times = [wal.stat().st_mtime_ns for wal in folder.glob(f"*{WAL_SUFFIX}")]
-    return max(times, default=folder.stat().st_mtime_ns)
+def _may_be_session(folder: Path) -> bool:
+    try:
+        session_dir(folder.parent, folder.name)
+    except Refused:
+        return False
+    return folder.is_dir()
+
+
+def _touched(folder: Path) -> int | None:
+    """Return when one of its logs was last written to; None if it has none."""
+    try:
+        with os.scandir(folder) as items:
+            wals = [item for item in items if item.name.endswith(WAL_SUFFIX)]
+            times = [
+                wal.stat(follow_symlinks=False).st_mtime_ns
+                for wal in wals
+                if wal.is_file(follow_symlinks=False)
+            ]
+    except OSError:
+        return 0  # Reading it will say what is wrong.
+    return max(times, default=None)
 
 
 def _session(given: Namespace, sessions: list[str]) -> str:

@@ -8,6 +8,9 @@ from rich.console import Console
 PIPED_WIDTH: Final = 160
 """Of tables that nobody sees at once; COLUMNS says otherwise."""
 
+_USUAL_WIDTH: Final = 80
+"""Where COLUMNS is 0."""
+
 
 class Screen(Console):
     """One of the standard streams."""
@@ -18,10 +21,9 @@ class Screen(Console):
         if reconfigure is not None:
             # A terminal that cannot show a sign gets a question mark and not a traceback.
             reconfigure(errors="replace")
-        piped = not stream.isatty() and not os.environ.get("COLUMNS", "").isdigit()
         super().__init__(
             file=stream,
-            width=PIPED_WIDTH if piped else None,
+            width=_width(stream),
             highlight=False,
             markup=False,
             emoji=False,
@@ -30,3 +32,11 @@ class Screen(Console):
     def on_broken_pipe(self) -> NoReturn:
         """Leave it to whoever ends the command."""
         raise BrokenPipeError
+
+
+def _width(stream: TextIO) -> int | None:
+    """Return how wide to write; None to go by COLUMNS, else by the terminal."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit():
+        return None if columns.strip("0") else _USUAL_WIDTH
+    return None if stream.isatty() else PIPED_WIDTH

@@ -11,6 +11,7 @@ from typing import Final
 from taskloom.cli.ending import FINE
 from taskloom.cli.output import console, note, print_json_line
 from taskloom.cli.place import find_log
+from taskloom.errors import StorageFailed
 from taskloom.runtime.inspect import Entry, WalFile
 
 LIMIT: Final = 200
@@ -51,9 +52,17 @@ def _choose(entries: Iterator[Entry], given: Namespace) -> Iterable[Entry]:
 
 
 def _follow(wal: WalFile, show: Callable[[Entry], None]) -> None:
-    """Go on until the Task has ended: nothing follows that."""
+    """Go on until the Task has ended, nothing follows that; or until nobody can reach the file."""
+    is_there = True
     while not wal.is_over:
+        if not is_there:
+            raise StorageFailed(
+                f"{wal.path} was removed or replaced while it was followed. What was written to "
+                "the old file is shown; nothing more will come.",
+                {"wal_path": str(wal.path)},
+            )
         sleep(LOOK_S)
+        is_there = wal.is_there()  # Asked before reading: what came until then is shown.
         for entry in wal.entries():
             show(entry)
 

@@ -130,7 +130,8 @@ def _check_ending(data: bytes, at: int, *, line: Seq, crc: int, offset: int) -> 
     if _has_lost_sector(data, at, offset):
         return
     start = b'{"wal_seq":%d,' % line
-    if unfinished[: len(start)] != start[: len(unfinished)]:
+    written = unfinished.rstrip(b"\0")  # What was never written reads as zeros.
+    if written[: len(start)] != start[: len(written)]:
         raise Damage(line, "this is not the beginning of a line of ours")
     seal = unfinished.find(SEAL_START)
     while seal >= 0:

@@ -129,6 +129,11 @@ class JsonlWal:
 
     def unread_bytes(self) -> int:
         """Return how much longer the file is than what was read of it."""
+        if not self._locked and not self._is_named():
+            return 1  # At the least: it was deleted or replaced, and `acquire` will notice.
+        return self._unread_bytes()
+
+    def _unread_bytes(self) -> int:
         try:
             return self._disk.size(self._fd) - self._reader.offset
         except OSError as cause:
@@ -136,7 +141,7 @@ class JsonlWal:
 
     def news(self) -> Iterator[bytes]:
         """Yield what was appended since; set a torn tail aside if this is our turn."""
-        unread = self.unread_bytes()
+        unread = self._unread_bytes()
         reader = self._reader
         if unread == 0:
             return
@@ -196,7 +201,7 @@ class JsonlWal:
         if self._unmended is not None:
             raise self._unmended
         start = self._reader.offset
-        if after != self._reader.position or self.unread_bytes():
+        if after != self._reader.position or self._unread_bytes():
             raise Fenced(after.seq, self.position.seq)
         try:
             write_all(self._disk, self._fd, lines)

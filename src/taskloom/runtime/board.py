@@ -46,11 +46,12 @@ from taskloom.errors import Code, Refused, TaskloomError
 from taskloom.ids import AgentId, PoolId, RunId, Seq, SessionId, StepId, TaskId
 from taskloom.log import Durability, JsonlLog, Log
 from taskloom.runtime.clock import Clock
-from taskloom.runtime.desk import Desk, Ticket
+from taskloom.runtime.desk import Desk
 from taskloom.runtime.follow import LOOK_S, Record, follow
 from taskloom.runtime.listing import ListTasks, list_tasks
 from taskloom.runtime.session import Session
 from taskloom.runtime.syncs import Syncs
+from taskloom.runtime.ticket import Ticket
 
 _T = TypeVar("_T")
 

@@ -9,14 +9,10 @@ log, and everybody who waited is told.
 Thread-safe. Nothing here knows an event loop; see `board` for that.
 """
 
-import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from threading import Condition, Lock
 from time import perf_counter
-from typing import Final, Generic, TypeVar
-from weakref import WeakSet
+from typing import Final, TypeVar
 
 from taskloom.board import (
     DEFAULT_RULES,
@@ -35,11 +31,15 @@ from taskloom.board import (
 from taskloom.board.actor import require_sight
 from taskloom.codec import Chain, Origin, encode, note_done
 from taskloom.errors import Code, Damage, Refused, StorageFailed, TaskloomError, Unavailable
-from taskloom.ids import CommandId, Seq
+from taskloom.ids import Seq
 from taskloom.log import Position, Wal
 from taskloom.runtime.clock import Clock
+from taskloom.runtime.forks import renew_after_fork
+from taskloom.runtime.log_time import LogTime
+from taskloom.runtime.origins import check_session, origin_of
 from taskloom.runtime.receipts import ReceiptMemory, write_receipt
 from taskloom.runtime.restore import restore
+from taskloom.runtime.ticket import Later, Ticket, interrupted
 from taskloom.runtime.turn import Turn
 
 _T = TypeVar("_T")
@@ -47,35 +47,8 @@ _T = TypeVar("_T")
 _READ_AT_ONCE_BYTES: Final = 1 << 18
 """More than this is not for an event loop's thread."""
 
-_NO_TIME: Final = timedelta(0)
-
 QUICK_S: Final = 0.002
 """A sync that takes longer than this is not for an event loop's thread."""
-
-
-@dataclass(slots=True)
-class Ticket(Generic[_T]):
-    """An answer that is true once everything up to `seq` is durable."""
-
-    outcome: _T | TaskloomError
-    """The answer, or the refusal: a no, too, may rest on what is not durable yet."""
-    seq: Seq
-    epoch: int
-
-    @property
-    def answer(self) -> _T:
-        """The answer.
-
-        Raises:
-            TaskloomError: The answer is no.
-        """
-        if isinstance(self.outcome, TaskloomError):
-            raise self.outcome
-        return self.outcome
-
-
-class _Later(Exception):
-    """What was asked takes longer than an event loop should be held up."""
 
 
 class Desk:
@@ -93,7 +66,7 @@ class Desk:
         """Take over an opened log. Unless its Task is given, the first question reads it."""
         self._wal = wal
         self._memory = ReceiptMemory(open_again)
-        self._clock = clock
+        self._time = LogTime(clock)
         self._rules = rules
         self._changed = Condition(Lock())
         self._turn = Turn(wal, self._changed)
@@ -105,14 +78,11 @@ class Desk:
         self._durable_seq: Seq = wal.position.seq
         self._in_flight = False
         self._epoch = 0
-        self._latest = datetime.min.replace(tzinfo=UTC)
-        self._ahead = _NO_TIME
-        """How far the log's time is ahead of a clock that was set back."""
         self._failures: dict[int, tuple[Seq, TaskloomError]] = {}
         self._damage: Unavailable | None = None
         self._listeners: list[Callable[[], None]] = []
         self.last_sync_s = 0.0
-        _DESKS.add(self)
+        renew_after_fork(self)
         self.is_alive = True
         """Whether this desk may go on: its Task has not ended and its log was found undamaged."""
 
@@ -136,7 +106,7 @@ class Desk:
         self._in_flight = False
         self._listeners = []
         self._task = None
-        self._failures[self._epoch] = (self._durable_seq, _interrupted(self._wal))
+        self._failures[self._epoch] = (self._durable_seq, interrupted(self._wal.path))
         self._epoch += 1
         # The lock goes with the open file, which both processes share until one opens it anew.
         self._wal.close()
@@ -163,24 +133,15 @@ class Desk:
 
     def send(self, command: Command, actor: Actor) -> Receipt:
         """Carry out a command and wait until it is durable."""
-        ticket = self.offer(command, actor)
-        assert ticket is not None
-        self.settle(ticket)
-        return ticket.answer
+        return self._await(self.offer(command, actor))
 
     def ask(self, ask: Callable[[Task], _T], actor: Actor) -> _T:
         """Answer a question with durable truth."""
-        ticket = self.look(ask, actor)
-        assert ticket is not None
-        self.settle(ticket)
-        return ticket.answer
+        return self._await(self.look(ask, actor))
 
     def glance(self, ask: Callable[[Task], _T]) -> _T:
         """Answer a question with durable truth, leaving leases as they are."""
-        ticket = self._in_turn(ask, wait=True)
-        assert ticket is not None
-        self.settle(ticket)
-        return ticket.answer
+        return self._await(self._in_turn(ask, wait=True))
 
     def recall(self, command: CreateTask, actor: Actor) -> Receipt | None:
         """Return the answer to the command that made this Task, if it was this one."""
@@ -191,6 +152,11 @@ class Desk:
             return self._memory.recall(task, command, read_log=True)
 
         return self.glance(answer)
+
+    def _await(self, ticket: "Ticket[_T] | None") -> _T:
+        assert ticket is not None, "whoever may wait gets a ticket"
+        self.settle(ticket)
+        return ticket.answer
 
     # Making durable.
 
@@ -229,7 +195,12 @@ class Desk:
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Have `wake` called, on any thread, after every durable change; return how to stop."""
         self._listeners.append(wake)
-        return lambda: self._listeners.remove(wake)
+
+        def stop() -> None:
+            if wake in self._listeners:  # Else it was dropped with its event loop.
+                self._listeners.remove(wake)
+
+        return stop
 
     def close(self) -> None:
         """Make durable what waits, then close the log."""
@@ -269,7 +240,9 @@ class Desk:
             self._wal.close()
             with self._changed:
                 self._in_flight = False
-                self._fail(cause if isinstance(cause, TaskloomError) else _interrupted(self._wal))
+                self._fail(
+                    cause if isinstance(cause, TaskloomError) else interrupted(self._wal.path)
+                )
             raise
         self.last_sync_s = perf_counter() - started
         with self._changed:
@@ -294,6 +267,7 @@ class Desk:
         self._staged.clear()
         self._memory.forget()
         self._task = None
+        self._turn.use_up()
         self._leave_if_idle()
 
     # Within a turn.
@@ -313,10 +287,10 @@ class Desk:
                 task = self._task
                 assert task is not None
                 try:
-                    outcome: _T | TaskloomError = act(task)
-                except _Later:
+                    outcome: _T | Exception = act(task)
+                except Later:
                     return None
-                except TaskloomError as no:
+                except Exception as no:  # told to the caller once it is settled
                     if self._task is not task:
                         raise  # The state was dropped; there is nothing to wait for.
                     outcome = no
@@ -334,11 +308,14 @@ class Desk:
         """Read what others wrote; tell whether that was done, for it may take long."""
         try:
             unread = self._wal.unread_bytes()
-            if unread == 0 and self._task is not None:
+            task = self._task
+            if unread == 0 and task is not None and task.seq == self._wal.position.seq:
                 return True
-            if not wait and (self._task is None or unread > _READ_AT_ONCE_BYTES):
+            if not wait and (task is None or unread > _READ_AT_ONCE_BYTES):
                 return False
-            self._task = restore(self._wal, self._task)
+            self._task = restore(self._wal, task)
+            if self._task is not task:
+                self._memory.forget()  # It may be another file: only what it says counts.
         except Damage as damage:
             self._task = None
             self._damage = Unavailable(self._wal.path, damage.line, damage.cause)
@@ -355,47 +332,34 @@ class Desk:
         return True
 
     def _carry_out(self, task: Task, command: Command, actor: Actor, wait: bool) -> Receipt:
-        _check_session(task, actor)
+        check_session(task, actor)
         if command.command_id is not None:
             require_sight(actor, task.task_id)
         if command.command_id is not None and self._memory.is_done(task, command, actor):
             again = self._memory.recall(task, command, read_log=wait)
             if again is None:
-                raise _Later
+                raise Later
             return again
         if isinstance(command, ClaimStep):
             require_sight(actor, task.task_id)
             self._expire_leases(task, actor)
-        now = self._now(task)
+        now = self._time.now(task.updated_at)
         first = task.seq + 1
         events = decide(task, command, actor, now, self._rules)
-        self._stage(task, events, _origin(task, actor, now, command.command_id))
+        self._stage(task, events, origin_of(task, actor, now, command.command_id))
         receipt = write_receipt(task, command, first)
         if command.command_id is not None and events:
             self._memory.keep(command.command_id, receipt)
         return receipt
 
-    def _now(self, task: Task) -> datetime:
-        """Return the moment; it never runs backwards, whatever the clock does."""
-        wall = self._clock.now()
-        floor = max(self._latest, task.updated_at)
-        if wall < floor:
-            # The clock was set back, or another's was ahead. Time goes on from where it was.
-            self._ahead = max(self._ahead, floor - wall)
-            wall += self._ahead
-        else:
-            self._ahead = _NO_TIME
-        self._latest = wall
-        return wall
-
     def _expire_leases(self, task: Task, actor: Actor) -> None:
-        now = self._now(task)
+        now = self._time.now(task.updated_at)
         if task.is_terminal or not self._wal.is_writable:
             return  # A board that cannot be written to can still be looked at.
         end = task.next_lease_end()
         if end is not None and end <= now:
             events = decide(task, ExpireLeases(task_id=task.task_id), actor, now, self._rules)
-            self._stage(task, events, _origin(task, actor, now, None))
+            self._stage(task, events, origin_of(task, actor, now, None))
 
     def _stage(self, task: Task, events: list[Event], origin: Origin) -> None:
         if not events:
@@ -433,44 +397,3 @@ class Desk:
                 note_done(task, origin.command_id, seq, origin.run_id, event)
         self._staged.append(lines)
         self._chain = chain
-
-
-def _check_session(task: Task, actor: Actor) -> None:
-    if actor.session_id != task.session_id and not task.foreign:
-        raise Refused(
-            Code.PERMISSION_DENIED,
-            f"Task {task.task_id!r} belongs to session {task.session_id!r}; an agent of session "
-            f"{actor.session_id!r} cannot change it.",
-            {"task_id": task.task_id, "session_id": task.session_id},
-        )
-
-
-def _interrupted(wal: Wal) -> StorageFailed:
-    return StorageFailed(
-        f"Writing {wal.path} was interrupted. Whether the change is there is not known; ask again "
-        "with the same command_id.",
-        {"wal_path": wal.path, "outcome": "unknown"},
-    )
-
-
-def _origin(task: Task, actor: Actor, now: datetime, command_id: CommandId | None) -> Origin:
-    return Origin(
-        task.session_id,
-        task.task_id,
-        task.event_prefix,
-        actor.agent_id,
-        actor.run_id,
-        now,
-        command_id,
-    )
-
-
-_DESKS: Final[WeakSet[Desk]] = WeakSet()
-
-
-def _after_fork() -> None:
-    for desk in list(_DESKS):
-        desk.after_fork()
-
-
-os.register_at_fork(after_in_child=_after_fork)

@@ -9,13 +9,14 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Final
 
 import msgspec
 
 from taskloom.board import TERMINAL_EVENTS, Task, TaskView, view_task
 from taskloom.codec import DECODE_ERRORS, Replay, ReplayForeign
-from taskloom.errors import Damage, StorageFailed, Unavailable
+from taskloom.errors import Code, Damage, Refused, StorageFailed, Unavailable
 from taskloom.ids import Seq, SessionId
 from taskloom.log import Disk, OsDisk, Reader
 from taskloom.log.disk import READ_ONLY
@@ -65,6 +66,7 @@ def inspect(path: Path, *, at: Seq | None = None, watch: Watch | None = None) ->
     so whether a log can be trusted does not depend on the moment that is asked for.
 
     Raises:
+        Refused: The path leads to a pipe, a device or the like.
         Unavailable: The log is damaged.
         StorageFailed: It cannot be read.
     """
@@ -98,6 +100,12 @@ NOTHING_WHOLE: Final = "the file holds no whole decision"
 """Not damage in earnest: a crash cut the Task's creation short, and nobody was told it exists."""
 
 
+_SENSELESS: Final = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip  # one kind of trouble
+"""What a line may lead to that parses, and was still never written by a board."""
+
+
 class WalFile:
     """One log file, opened for reading alone. Not for two threads at once."""
 
@@ -105,12 +113,15 @@ class WalFile:
         """Open it.
 
         Raises:
+            Refused: It is a pipe, a device or the like.
             StorageFailed: It cannot be opened.
         """
         self.path = path
         self._disk: Disk = disk or OsDisk()
         with _storage(path):
-            self._fd = self._disk.open(path, READ_ONLY)
+            _require_file(path)
+            # Whoever names a link wants to see where it leads.
+            self._fd = self._disk.open(path.resolve(), READ_ONLY)
         self._reader = Reader(self._disk, self._fd)
         self.torn_bytes = 0
         """What stands behind the last whole decision, after `news` came to the end."""
@@ -126,6 +137,11 @@ class WalFile:
     def is_foreign(self) -> bool:
         """Whether the reference implementation wrote it."""
         return self._reader.is_foreign
+
+    def is_there(self) -> bool:
+        """Tell whether the path still leads to the file that is open."""
+        with _storage(self.path):
+            return self._disk.is_named(self._fd, self.path)
 
     def news(self) -> Iterator[bytes]:
         """Yield what was appended since, in pieces of whole decisions.
@@ -175,6 +191,8 @@ class WalFile:
                     self.is_over = entry.event_type in TERMINAL_EVENTS
                     if entry.wal_seq > after:
                         yield entry
+            if self.seq == 0:
+                raise Damage(1, NOTHING_WHOLE)
 
     @contextmanager
     def trusting(self) -> Generator[None]:
@@ -183,6 +201,9 @@ class WalFile:
             yield
         except Damage as damage:
             raise Unavailable(str(self.path), damage.line, damage.cause) from damage
+        except _SENSELESS as cause:
+            what = f"the events up to here make no sense: {cause!r}"
+            raise Unavailable(str(self.path), self.seq, what) from cause
 
     def close(self) -> None:
         """Close the file; the lock goes with it."""
@@ -204,6 +225,18 @@ def _entries(piece: bytes, *, last: Seq) -> Iterator[Entry]:
         if entry.wal_seq != seq:
             raise Damage(seq, f"the line is numbered {entry.wal_seq}")
         yield entry
+
+
+def _require_file(path: Path) -> None:
+    """Look before opening: a pipe waits for its other end, and a device may do anything.
+
+    A directory can be opened, and says what it is when it is read.
+    """
+    mode = path.stat().st_mode
+    if not (S_ISREG(mode) or S_ISDIR(mode)):
+        raise Refused(
+            Code.VALIDATION_ERROR, f"{path} is not a regular file.", {"wal_path": str(path)}
+        )
 
 
 @contextmanager

@@ -15,8 +15,10 @@ from taskloom.board import (
     EventType,
     FailTask,
     Receipt,
+    StepStatus,
     Task,
     UpdateBoard,
+    UpdateStep,
     view_step,
 )
 from taskloom.board.reading import refuse
@@ -123,6 +125,14 @@ _FIRST: Final[Mapping[type, EventType]] = {
     UpdateBoard: EventType.TASK_UPDATED,
     ClaimStep: EventType.STEP_CLAIMED,
 }
+_STATUS: Final[Mapping[EventType, StepStatus]] = {
+    EventType.STEP_REOPENED: StepStatus.PENDING,
+    EventType.STEP_STARTED: StepStatus.RUNNING,
+    EventType.STEP_BLOCKED: StepStatus.BLOCKED,
+    EventType.STEP_COMPLETED: StepStatus.COMPLETED,
+    EventType.STEP_FAILED: StepStatus.FAILED,
+    EventType.STEP_CANCELLED: StepStatus.CANCELLED,
+}
 
 
 def _fits(command: Command | CreateTask, done: Done) -> bool:
@@ -133,5 +143,9 @@ def _fits(command: Command | CreateTask, done: Done) -> bool:
     if kind in _FIRST:
         return done.first_type is _FIRST[kind] and done.step_id == getattr(command, "step_id", None)
     if done.first_type in _FIRST.values() or done.last_type in _LAST.values():
+        return False
+    # A note may stand before any change, and alone where the status was the same already.
+    is_change = isinstance(command, UpdateStep) and done.first_type is not EventType.STEP_UPDATED
+    if is_change and getattr(command, "status", None) != _STATUS.get(done.first_type):
         return False
     return done.step_id == getattr(command, "step_id", done.step_id)

@@ -4,13 +4,11 @@ A Task that has ended is told by the last line of its log alone, and read only w
 asks for it. What other processes create is found by looking at the directory again.
 """
 
-import os
 from collections import OrderedDict
 from collections.abc import Callable
 from secrets import token_hex
 from threading import RLock
 from typing import Final
-from weakref import WeakSet
 
 from taskloom.board import (
     DEFAULT_RULES,
@@ -36,6 +34,7 @@ from taskloom.runtime.catalogue import Catalogue, Found
 from taskloom.runtime.clock import Clock, SystemClock
 from taskloom.runtime.collector import collector_off
 from taskloom.runtime.desk import Desk
+from taskloom.runtime.forks import renew_after_fork
 from taskloom.runtime.receipts import check_command_id, write_receipt
 
 _OVER_KEPT_MAX: Final = 8
@@ -70,7 +69,7 @@ class Session:
         self._over: OrderedDict[str, Desk] = OrderedDict()
         self._lock = RLock()
         self._closed = False
-        _SESSIONS.add(self)
+        renew_after_fork(self)
 
     def after_fork(self) -> None:
         """In a new child process: a lock that a thread of the parent held is held by nobody."""
@@ -176,6 +175,7 @@ class Session:
     def found(self) -> list[Found]:
         """Return every log there is, newest first."""
         with self._lock:
+            self._require_open()
             return self._catalogue.scan()
 
     def line(self, found: Found) -> TaskLine:
@@ -306,14 +306,3 @@ class Session:
             "another, or end that Task first.",
             {"path": "$.task_id", "wal_name": found.name},
         )
-
-
-_SESSIONS: Final[WeakSet[Session]] = WeakSet()
-
-
-def _after_fork() -> None:
-    for session in list(_SESSIONS):
-        session.after_fork()
-
-
-os.register_at_fork(after_in_child=_after_fork)

@@ -1,11 +1,12 @@
 """Looking over the logs of one session without touching them: which there are, and their health."""
 
 from dataclasses import dataclass
+from datetime import UTC
 from enum import StrEnum
 from pathlib import Path
 
 from taskloom.board import TaskLine, TaskPage, TaskStatus
-from taskloom.errors import StorageFailed, TaskloomError, Unavailable
+from taskloom.errors import Refused, StorageFailed, TaskloomError, Unavailable
 from taskloom.ids import WAL_SUFFIX, Seq, TaskId, wal_stem
 from taskloom.log import JsonlLog
 from taskloom.runtime.catalogue import Catalogue, Found
@@ -65,12 +66,13 @@ class Survey:
 def line_of(inspection: Inspection) -> TaskLine:
     """Show an inspected Task in a list."""
     view = inspection.view
+    at = view.updated_at
     return TaskLine(
         task_id=view.task_id,
         wal_path=view.wal_path,
         status=view.status.value,
         title=view.title,
-        updated_at=view.updated_at,
+        updated_at=at if at.tzinfo else at.replace(tzinfo=UTC),
         counts=view.counts,
         stalled=view.stalled,
         completeable=view.completeable,
@@ -88,6 +90,8 @@ class Health(StrEnum):
     DAMAGED = "damaged"
     UNREADABLE = "unreadable"
     MISSING = "missing"
+    NOT_A_FILE = "not_a_file"
+    """A pipe, a device or the like."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +121,9 @@ def verify(path: Path, *, watch: Watch | None = None) -> Finding:
         seen = inspect(path, watch=watch)
     except Unavailable as error:
         return _unavailable(path, size, error)
+    except Refused:
+        cause = "it is not a regular file"
+        return Finding(wal_path=str(path), health=Health.NOT_A_FILE, cause=cause)
     except StorageFailed as error:
         cause = str(error.details["error"])
         return Finding(wal_path=str(path), health=Health.UNREADABLE, size_bytes=size, cause=cause)

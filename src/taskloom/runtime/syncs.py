@@ -9,7 +9,8 @@ from asyncio import AbstractEventLoop, Future
 from typing import TYPE_CHECKING, Any, Final
 
 from taskloom.errors import TaskloomError
-from taskloom.runtime.desk import QUICK_S, Desk, Ticket
+from taskloom.runtime.desk import QUICK_S, Desk
+from taskloom.runtime.ticket import Ticket
 
 if TYPE_CHECKING:
     AnyTicket = Ticket[Any]

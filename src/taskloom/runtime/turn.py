@@ -79,6 +79,10 @@ class Turn:
         """Note that the turn has lasted one sync longer."""
         self._syncs += 1
 
+    def use_up(self) -> None:
+        """Let nobody join this turn any more: whoever comes waits for the next."""
+        self._syncs = _SYNCS_MAX
+
     def leave(self) -> None:
         """Give the turn back."""
         self._wal.release()

@@ -65,6 +65,7 @@ _HEALTH_STYLE: Final = {
     Health.DAMAGED: "bold red",
     Health.UNREADABLE: "bold red",
     Health.MISSING: "bold red",
+    Health.NOT_A_FILE: "bold red",
 }
 
 
@@ -95,7 +96,7 @@ def describe(found: Finding) -> str:
     match found.health:
         case Health.DAMAGED:
             return f"damaged: {path}, line {found.line}: {clean(found.cause or '')}"
-        case Health.UNREADABLE | Health.MISSING:
+        case Health.UNREADABLE | Health.MISSING | Health.NOT_A_FILE:
             return f"{found.health}: {path}: {clean(found.cause or '')}"
         case Health.TORN:
             what = found.cause or f"whole up to line {found.lines}"

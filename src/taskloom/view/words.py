@@ -45,7 +45,17 @@ def one_line(text: str, most: int = LINE_MAX) -> str:
 
 def moment(at: datetime | None) -> str:
     """Return a moment in UTC, to the second."""
-    return "" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    return "" if at is None else f"{_in_utc(at):%Y-%m-%d %H:%M:%S}"
+
+
+def _in_utc(at: datetime) -> datetime:
+    """Take a moment without an offset for UTC, and one at the edge of time as it is."""
+    if at.tzinfo is None:
+        return at.replace(tzinfo=UTC)
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        return at.replace(tzinfo=UTC)
 
 
 def span(length: timedelta) -> str:
@@ -65,7 +75,7 @@ def span(length: timedelta) -> str:
 
 def lease(end: datetime, now: datetime) -> str:
     """Say how much of a lease is left. One that is over stays until somebody takes it back."""
-    left = end - now
+    left = _in_utc(end) - _in_utc(now)
     return f"lease {span(left)} left" if left > timedelta() else f"lease over for {span(left)}"
 
 

@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 # More for pytest, such as PYTEST_ARGS="-n 2" or PYTEST_ARGS="-k claim".
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n auto
 
 BIN   := $(VENV)/bin
 READY := $(VENV)/.ready

@@ -123,7 +123,9 @@ class Board:
         if ticket is None:
             return await _in_thread(lambda: self._send_in_thread(desk, command, actor))
         if not desk.is_safe(ticket):
-            await self._syncs_of(desk).wait(ticket)
+            syncs = self._syncs_of(desk)
+            if not syncs.settle_alone(ticket):
+                await syncs.wait(ticket)
         if not desk.is_alive:
             return await _in_thread(lambda: self._conclude(desk, ticket, command, actor))
         return ticket.answer

@@ -20,6 +20,12 @@ _SLOW_SYNCS: Final = 16
 """How many syncs go to a thread after a slow one before the loop tries again itself."""
 
 
+_ALONE_ROUNDS: Final = 8
+_LOOK_AGAIN: Final = 16
+"""After so many rounds with one caller a sync need not wait for the round's end; one in so many
+does, to see whether that is still true."""
+
+
 class Syncs:
     """The callers of one loop that wait for one desk."""
 
@@ -30,6 +36,21 @@ class Syncs:
         self._waiting: list[tuple[AnyTicket, Future[None]]] = []
         self._slow = 0
         """How many more syncs go to a thread."""
+        self._alone = 0
+        """How many rounds in a row had one caller only."""
+
+    def settle_alone(self, ticket: "AnyTicket") -> bool:
+        """Make a ticket durable at once if nobody else is likely to ask in this round.
+
+        Whether that is so is found out by waiting for the round's end: always at first, and
+        again every now and then, which also lets other tasks have the loop.
+        """
+        if self._alone < _ALONE_ROUNDS or self._slow or self._waiting:
+            return False
+        self._alone += 1
+        if self._alone % _LOOK_AGAIN == 0:
+            return False
+        return self._settle_here(ticket)
 
     def wait(self, ticket: "AnyTicket") -> "Future[None]":
         """Return what to await before giving the ticket's answer away."""
@@ -48,6 +69,7 @@ class Syncs:
     def run(self) -> None:
         """Make durable what waits, and tell everybody."""
         waiting, self._waiting = self._waiting, []
+        self._alone = self._alone + 1 if len(waiting) == 1 else 0
         try:
             if self._slow == 0 and self._settle_here(waiting[-1][0]):
                 self._let_go(waiting)

@@ -186,9 +186,14 @@ class Agent:
             sink=sink,
             stream=stream,
         )
-        for entry in opened.entries:
-            live.note(entry)
-        await live.settle()
+        try:
+            for entry in opened.entries:
+                live.note(entry)
+            await live.settle()
+        except BaseException:
+            if opened.journal is not None:
+                opened.journal.close()
+            raise
         return Loop(self._plan, live, resumed=opened.resumed)
 
     async def _save(self, loop: Loop, result: Result) -> Result:

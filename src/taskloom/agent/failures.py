@@ -79,7 +79,7 @@ class ToolFailed(AgentError):
 
     CODE = Code.TOOL_ERROR
 
-    def __init__(self, tool: str, call_id: str, cause: Exception) -> None:
+    def __init__(self, tool: str, call_id: str, cause: BaseException) -> None:
         """Name the tool, the call and the cause."""
         super().__init__(
             f"Tool `{tool}` (call {call_id}) raised {type(cause).__name__}: {cause}",
@@ -91,7 +91,7 @@ class ToolFailed(AgentError):
 class HookFailed(AgentError):
     """A middleware's hook raised; its `__cause__` is what it raised."""
 
-    def __init__(self, middleware: str, hook: str, cause: Exception) -> None:
+    def __init__(self, middleware: str, hook: str, cause: BaseException) -> None:
         """Name the middleware, the hook and the cause."""
         super().__init__(
             f"Middleware `{middleware}`, hook `{hook}`, raised {type(cause).__name__}: {cause}",

@@ -1,5 +1,6 @@
 """The hooks of a list of middlewares, looked up once: only those somebody wrote are here."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -10,6 +11,7 @@ from taskloom.agent.failures import HookFailed, ModelFailed
 from taskloom.agent.live import SCOPE, Live, Scope
 from taskloom.agent.messages import Message
 from taskloom.agent.middleware import Middleware, ModelHandler, ToolRequest
+from taskloom.agent.stray import is_stray_cancellation
 from taskloom.agent.tool import ToolKind
 
 TOOL_HOOKS = {
@@ -65,6 +67,10 @@ async def call_hook(live: Live, stage: str, hook: Hook, argument: Any) -> Any:
         return await function(argument)
     except HookFailed:
         raise
+    except asyncio.CancelledError as error:
+        if not is_stray_cancellation():
+            raise
+        raise HookFailed(name, stage, error) from error
     except Exception as error:
         raise HookFailed(name, stage, error) from error
     finally:

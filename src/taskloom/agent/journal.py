@@ -10,6 +10,7 @@ all of them or none. One run, one file, one process at a time: the file is locke
 """
 
 import os
+import threading
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,7 @@ class _Line(Struct):
     tx: tuple[int, int, int]
 
 
+_NO_JSON: Final = (TypeError, ValueError, OverflowError, RecursionError)
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(_Line).decode
 
@@ -49,13 +51,17 @@ class FileJournal:
         self._taken = 0
         self._safe = 0
         self._turn = anyio.Lock()
-        self._broken: StorageFailed | None = None
+        self._hand = threading.Lock()
+        self._writing = threading.Lock()
+        self._closed = False
+        self._broken: StorageFailed | JournalFailed | None = None
 
     def append(self, entry: Entry) -> None:
         """Take an entry; those that follow from the ones around them are not written."""
         if not is_implied(entry):
-            self._waiting.append(entry)
-            self._taken += 1
+            with self._hand:  # Sync tools set values from their threads.
+                self._waiting.append(entry)
+                self._taken += 1
 
     async def sync(self) -> None:
         """Return when every entry taken so far is durable.
@@ -69,27 +75,41 @@ class FileJournal:
                 if self._broken is not None:
                     raise self._broken  # What came after it would stand without it.
                 if self._safe < wanted:
-                    batch, self._waiting = self._waiting, []
-                    await anyio.to_thread.run_sync(self._write, batch)
-                    self._safe += len(batch)
+                    await anyio.to_thread.run_sync(self._write)
 
-    def _write(self, batch: list[Entry]) -> None:
+    def _write(self) -> None:
+        with self._writing:
+            if self._closed:
+                return
+            with self._hand:
+                batch, self._waiting = self._waiting, []
+            try:
+                self._append(batch)
+            except (StorageFailed, JournalFailed) as failed:
+                self._broken = failed
+                raise
+            self._safe += len(batch)
+
+    def _append(self, batch: list[Entry]) -> None:
         after = self._wal.position
         chain = Chain(after.crc)
         size = len(batch)
-        lines = b"".join(
-            chain.seal(_encode(_Line(after.seq + place, entry, (place, size, after.seq))))
-            for place, entry in enumerate(batch, 1)
-        )
         try:
-            self._wal.append(lines, after=after, then=Position(after.seq + size, chain.crc))
-        except StorageFailed as failed:
-            self._broken = failed
-            raise
+            lines = b"".join(
+                chain.seal(_encode(_Line(after.seq + place, entry, (place, size, after.seq))))
+                for place, entry in enumerate(batch, 1)
+            )
+        except _NO_JSON as error:
+            raise JournalFailed(
+                f"The journal cannot keep what the run was given, since it has no JSON: {error}"
+            ) from error
+        self._wal.append(lines, after=after, then=Position(after.seq + size, chain.crc))
 
     def close(self) -> None:
-        """Let go of the file and its lock."""
-        self._wal.close()
+        """Let go of the file and its lock; a write nobody waits for any more ends first."""
+        with self._writing:
+            self._closed = True
+            self._wal.close()
 
 
 def open_journal(

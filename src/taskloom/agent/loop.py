@@ -7,6 +7,7 @@ A fresh run starts at `model`; a resumed one wherever it stopped. Whatever happe
 returns a result; only the caller's own cancellation goes through.
 """
 
+import asyncio
 from contextlib import suppress
 from contextvars import copy_context
 from operator import is_not
@@ -16,7 +17,7 @@ import anyio.lowlevel
 from taskloom.agent.chat_model import ModelRequest, ToolInfo
 from taskloom.agent.entries import Decided, Ended, Offered, Paused, Replied
 from taskloom.agent.events import ModelReply, RunFailed, RunStarted
-from taskloom.agent.failures import AgentError, HookFailed, RunInterrupt
+from taskloom.agent.failures import AgentError, HookFailed, JournalFailed, RunInterrupt
 from taskloom.agent.hooks import Hook, call_hook
 from taskloom.agent.in_context import in_context
 from taskloom.agent.live import LIVE, Live
@@ -25,6 +26,7 @@ from taskloom.agent.model_call import ModelCaller, with_call_ids
 from taskloom.agent.plan import Kit, Plan, make_kit
 from taskloom.agent.progress import edit
 from taskloom.agent.result import Result, StopReason
+from taskloom.agent.stray import is_stray_cancellation
 from taskloom.agent.tracing import AGENT_NAME, CONVERSATION_ID, INVOKE_AGENT, active_tracer, span
 from taskloom.agent.turn import Turn
 from taskloom.agent.wind_up import SUCCESS, result_of
@@ -55,6 +57,12 @@ class Loop:
         except RunInterrupt as stop:
             live.note(Paused(stop.interrupts))
             return await self._end("interrupted")
+        except asyncio.CancelledError as error:
+            if not is_stray_cancellation():
+                raise
+            stray = AgentError("A hook or the model awaited something that others had cancelled.")
+            stray.__cause__ = error
+            return await self._fail(stray)
         except Exception as error:  # noqa: BLE001 - a failed run has a result as well
             return await self._fail(error)
 
@@ -162,6 +170,9 @@ class Loop:
                 self._keep(state)
                 raise
             if returned is not None:
+                if not isinstance(returned, State):
+                    wrong = TypeError(f"it returned a {type(returned).__name__}, not a State")
+                    raise HookFailed(hook[0], stage, wrong)
                 state = returned
             self._hooks_done += 1
         self._keep(state)
@@ -205,7 +216,7 @@ class Loop:
     async def _fail(self, error: Exception) -> Result:
         named = error if isinstance(error, HookFailed) else None
         # The journal may be what failed; the error that came first is the one to tell.
-        with suppress(StorageFailed):
+        with suppress(StorageFailed, JournalFailed):
             self.live.note(Ended("failed", str(error), self._hooks_done))
             await self.live.settle()
         await self.live.emit(

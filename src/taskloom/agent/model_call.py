@@ -15,6 +15,7 @@ from taskloom.agent.messages import Message, ToolCall, new_id
 from taskloom.agent.middleware import ModelHandler
 from taskloom.agent.plan import Plan
 from taskloom.agent.retry import Attempt
+from taskloom.agent.stray import encodable
 from taskloom.agent.tracing import (
     CHAT,
     INPUT_TOKENS,
@@ -125,7 +126,31 @@ def _checked(reply: object) -> Message:
             kind="no_reply",
             retryable=False,
         )
-    return with_call_ids(reply)
+    if not _is_content(reply.content) or not all(map(_is_call, reply.tool_calls)):
+        raise ModelFailed(
+            "The model's reply is malformed: its content must be text or a tuple of parts, and "
+            "the id, name and arguments of its tool calls must be text.",
+            kind="bad_reply",
+        )
+    return with_call_ids(_encodable(reply))
+
+
+def _is_content(content: object) -> bool:
+    return isinstance(content, str | tuple)
+
+
+def _is_call(call: ToolCall) -> bool:
+    return all(isinstance(value, str) for value in (call.id, call.name, call.arguments))  # pyright: ignore[reportUnnecessaryIsInstance]  # a foreign model made it
+
+
+def _encodable(reply: Message) -> Message:
+    content = reply.content
+    if isinstance(content, str) and encodable(content) is not content:
+        reply = reply.replace(content=encodable(content))
+    if any(encodable(call.arguments) is not call.arguments for call in reply.tool_calls):
+        calls = (ToolCall(one.id, one.name, encodable(one.arguments)) for one in reply.tool_calls)
+        reply = reply.replace(tool_calls=tuple(calls))
+    return reply
 
 
 def with_call_ids(reply: Message) -> Message:

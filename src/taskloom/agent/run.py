@@ -117,6 +117,7 @@ class Run:
                 self._result = Result(self.id, "cancelled", [])
             else:
                 result = result or await self._loop.cancelled()
+                self._result = result  # Kept even if it cannot be saved.
                 self._result = await self._close(self._loop, result)
         finally:
             self._scope = None

@@ -11,7 +11,7 @@ from taskloom.agent.schema import ArgumentsWrong
 
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
-    "integer": lambda value: _number(value) and float(value).is_integer(),
+    "integer": lambda value: _number(value) and value % 1 == 0,
     "number": lambda value: _number(value),
     "boolean": lambda value: isinstance(value, bool),
     "object": lambda value: isinstance(value, dict),

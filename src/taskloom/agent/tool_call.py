@@ -15,6 +15,7 @@ from taskloom.agent.middleware import ToolRequest
 from taskloom.agent.schema import ArgumentsWrong
 from taskloom.agent.texts import Texts
 from taskloom.agent.tool import Tool, ToolKind, rich_result
+from taskloom.agent.tool_function import part_of
 
 
 class Refusal(Struct, frozen=True):
@@ -41,7 +42,7 @@ def prepare(call: ToolCall, offered: Mapping[str, Tool], texts: Texts) -> Prepar
         return Refusal(text.format(name=call.name, tools=names))
     try:
         arguments = msgspec.json.decode(call.arguments or "{}")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
         return Refusal(texts.bad_json.format(name=call.name, reason=error))
     if not isinstance(arguments, dict):
         wanted = tool.info.parameters.get("required") or ("argument",)
@@ -51,6 +52,8 @@ def prepare(call: ToolCall, offered: Mapping[str, Tool], texts: Texts) -> Prepar
         checked = tool.check(arguments)  # pyright: ignore[reportUnknownArgumentType]  # JSON: any values
     except ArgumentsWrong as error:
         return Refusal(texts.bad_arguments.format(name=call.name, reason=error))
+    except RecursionError as error:
+        return Refusal(texts.bad_json.format(name=call.name, reason=error))
     return Prepared(call, tool, arguments, checked)  # pyright: ignore[reportUnknownArgumentType]  # as above
 
 
@@ -84,7 +87,7 @@ async def invoke(live: Live, prepared: Prepared, run: Callable[[Prepared], Any])
         case ToolKind.STREAM:
             return "".join([chunk async for chunk in _chunks(live, prepared, run)])
         case ToolKind.RICH_STREAM:
-            return _joined([part async for part in _chunks(live, prepared, run)])
+            return _joined([part_of(part) async for part in _chunks(live, prepared, run)])
 
 
 async def _chunks(

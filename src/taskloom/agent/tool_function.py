@@ -59,7 +59,9 @@ def run_function(function: Callable[..., Any], *, rich: bool) -> Callable[[dict[
     async def run_sync(arguments: dict[str, Any]) -> Any:
         # Abandoned on cancel: a thread cannot be stopped, and the run shall not wait for it.
         call = partial(function, **arguments)
-        return convert(await anyio.to_thread.run_sync(call, abandon_on_cancel=True))
+        value = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+        # A decorated async function looks like a sync one until it is called.
+        return convert(await value if inspect.isawaitable(value) else value)
 
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - an object may be an async callable

@@ -5,6 +5,7 @@ listener is told. A call that was under way when the process died is known by a 
 an end: an idempotent tool runs again, any other is reported to the model.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from typing import Any, cast
@@ -20,6 +21,7 @@ from taskloom.agent.live import SCOPE, Live, Scope
 from taskloom.agent.messages import Content, Message, ToolCall, new_id
 from taskloom.agent.plan import Kit, Plan
 from taskloom.agent.schema import ArgumentsWrong
+from taskloom.agent.stray import encodable, is_stray_cancellation
 from taskloom.agent.tool import Tool
 from taskloom.agent.tool_call import Prepared, Refusal, endpoint, invoke, prepare
 from taskloom.agent.tracing import EXECUTE_TOOL, TOOL_CALL_ID, TOOL_NAME, active_tracer, span
@@ -76,11 +78,12 @@ class Turn:
             if call.id in progress.finished:
                 continue
             prepared = prepare(call, offered, texts)
-            if isinstance(prepared, Refusal):
-                await self._end(call, prepared.text, is_error=True)
-            elif call.id in progress.started and not prepared.tool.idempotent:
+            again = isinstance(prepared, Prepared) and prepared.tool.idempotent
+            if call.id in progress.started and not again:
                 unknown = texts.outcome_unknown.format(name=call.name)
                 await self._end(call, unknown, is_error=True)
+            elif isinstance(prepared, Refusal):
+                await self._end(call, prepared.text, is_error=True)
             else:
                 ready.append(prepared)
         return ready
@@ -128,7 +131,11 @@ class Turn:
         except ArgumentsWrong as error:
             wrong = self._live.texts.bad_arguments.format(name=call.name, reason=error)
             await self._end(call, wrong, is_error=True)
-        except Exception as error:  # noqa: BLE001 - a tool may raise anything; the model reads it
+        except asyncio.CancelledError as error:
+            if not is_stray_cancellation():
+                raise
+            await self._failed(call, error)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool may raise anything; the model reads it
             await self._failed(call, error)
         else:
             await self._end(call, content, is_error=False)
@@ -160,7 +167,7 @@ class Turn:
         else:
             raise stopped
 
-    async def _failed(self, call: ToolCall, error: Exception) -> None:
+    async def _failed(self, call: ToolCall, error: BaseException) -> None:
         error = _unwrapped(error)
         if self._plan.on_tool_error == "raise":
             failed = ToolFailed(call.name, call.id, error)
@@ -172,6 +179,8 @@ class Turn:
 
     async def _end(self, call: ToolCall, content: Content, *, is_error: bool) -> None:
         live = self._live
+        if isinstance(content, str):
+            content = encodable(content)
         message = Message("tool", content, (), call.id, call.name, is_error, new_id("m_"))
         live.note(CallEnded(message))
         if live.journal is not None:
@@ -197,9 +206,9 @@ def _leaves(group: BaseExceptionGroup[RunInterrupt]) -> Iterator[RunInterrupt]:
             yield one
 
 
-def _unwrapped(error: Exception) -> Exception:
+def _unwrapped(error: BaseException) -> BaseException:
     """Return the one error in a task group's wrapping, which says nothing to a model."""
     if not isinstance(error, ExceptionGroup):
         return error
     first, *others = cast("ExceptionGroup[Exception]", error).exceptions
-    return cast("Exception", error) if others else _unwrapped(first)
+    return cast("BaseException", error) if others else _unwrapped(first)

@@ -13,6 +13,8 @@ import pytest
 
 from taskloom.agent import (
     Agent,
+    CheckpointFailed,
+    DirectoryCheckpoints,
     HookFailed,
     JournalFailed,
     JsonPart,
@@ -20,6 +22,7 @@ from taskloom.agent import (
     Middleware,
     ModelFailed,
     Result,
+    Retry,
     RunSetup,
     ScriptedModel,
     State,
@@ -232,3 +235,34 @@ async def test_the_pieces_of_a_tool_object_become_parts(tmp_path: Path) -> None:
     result = await run(call("pieces"), Pieces(), journal=journal)
     assert result.messages[2].content == (TextPart("text"), JsonPart({}))
     assert (await run(call("pieces"), Pieces(), journal=journal)).messages == result.messages
+
+
+@pytest.mark.spec("AG-503")
+@pytest.mark.parametrize("reply", ["done", call_tool("ask")])
+async def test_checkpoints_that_cannot_be_kept_are_a_clear_error_and_no_loss(
+    reply: str | Message, tmp_path: Path
+) -> None:
+    async def ask() -> str:
+        """Ask."""
+        return str(interrupt("sure?"))
+
+    (tmp_path / "file").write_text("no directory")
+    store = DirectoryCheckpoints(tmp_path / "file")
+    one = Agent(ScriptedModel([reply]), [ask], checkpoints=store).run("go")
+    with pytest.raises(CheckpointFailed, match="could not be"):
+        await one.wait()
+    assert one.result.stop_reason == ("completed" if reply == "done" else "interrupted")
+    with pytest.raises(CheckpointFailed):
+        await Agent(ScriptedModel([]), checkpoints=store).resume("run_x").wait()
+
+
+@pytest.mark.spec("AG-401")
+@pytest.mark.parametrize("asked_s", [86_400.0, float("inf")])
+async def test_a_provider_that_wants_a_day_has_failed(asked_s: float) -> None:
+    busy = ModelFailed("busy", kind="rate_limit", retry_after_s=asked_s)
+    model = ScriptedModel([busy, "never asked for"])
+    other = ScriptedModel(["from the other"])
+    with anyio.fail_after(20):
+        result = await Agent(model, retry=Retry(), failover=[other]).invoke("go")
+    assert result.text == "from the other"
+    assert len(model.requests) == 1

@@ -13,6 +13,7 @@ import pytest
 from taskloom.agent import Agent, Message, ScriptedModel, call_tool
 from taskloom.agent.workspace import PermissionRequest, Workspace, allow_all
 from taskloom.agent.workspace.process import OUTPUT_BYTES_MAX
+from taskloom.agent.workspace.reading import LINE_CHARS_MAX
 from taskloom.agent.workspace.search import MATCHES_MAX
 from taskloom.agent.workspace.workspace_texts import EN, ZH
 
@@ -153,7 +154,11 @@ async def test_search_finds_lines_but_no_secrets(
         program = tmp_path / "bin" / "rg"
         program.parent.mkdir()
         program.write_text(
-            "#!/bin/sh\necho './.env:1:KEY=hunter2'\necho \"./src/main.py:2:print('hello')\"\n"
+            "#!/bin/sh\n"
+            "printf './.env\\0001:KEY=hunter2\\n'\n"
+            "printf './a:b/.env\\0001:KEY=hunter2\\n'\n"
+            "printf '3:KEY=hunter2, the end of a line that was cut\\n'\n"
+            "printf \"./src/main.py\\0002:print('hello')\\n\"\n"
         )
         program.chmod(0o755)
         monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
@@ -252,6 +257,39 @@ def wait_until_locked(path: Path) -> None:
                     return
                 fcntl.flock(file, fcntl.LOCK_UN)
         os.sched_yield()
+
+
+async def test_a_child_left_behind_is_not_waited_for(project: Project) -> None:
+    with anyio.fail_after(60):
+        argv = ["sh", "-c", "sleep 600 & echo hi"]
+        left = await project.call("run_command", argv=argv, timeout_s=600)
+        argv = ["sh", "-c", "setsid sleep 3 & echo hi"]
+        away = await project.call("run_command", argv=argv, timeout_s=600)
+    assert left.text == away.text == "hi\n[exit code 0]"
+
+
+async def test_a_command_in_no_directory_is_told_so(project: Project) -> None:
+    result = await project.call("run_command", argv=["true"], directory="nowhere")
+    assert "nowhere" in result.text
+    assert not project.asked
+
+
+async def test_writing_a_directory_touches_nothing_beside_it(project: Project) -> None:
+    beside = os.stat(project.root.parent).st_mtime_ns
+    assert "directory" in (await project.call("write_file", path=".", content="x")).text
+    assert os.stat(project.root.parent).st_mtime_ns == beside
+
+
+async def test_the_longest_name_can_be_written(project: Project) -> None:
+    name = "n" * 255
+    assert not (await project.call("write_file", path=name, content="x")).is_error
+    assert (project.root / name).read_text() == "x"
+
+
+async def test_a_long_line_is_cut_and_the_next_has_its_number(project: Project) -> None:
+    (project.root / "long.txt").write_text("x" * 10_000 + "\n\n" + "y" * LINE_CHARS_MAX + "\nz")
+    lines = (await project.call("read_file", path="long.txt")).text.split("\n")
+    assert lines == [f"1\t{'x' * LINE_CHARS_MAX}", "2\t", f"3\t{'y' * LINE_CHARS_MAX}", "4\tz"]
 
 
 @pytest.mark.spec("AG-605")

@@ -8,6 +8,8 @@ is never half used, and never written over by a load.
 
 import os
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 from zlib import crc32
@@ -68,16 +70,19 @@ class DirectoryCheckpoints:
 
     async def save(self, run_id: str, data: bytes) -> None:
         """Write a new file beside the old, and put it in its place."""
-        await anyio.to_thread.run_sync(self._save, self._path(run_id), data)
+        with _explained(run_id, "saved"):
+            await anyio.to_thread.run_sync(self._save, self._path(run_id), data)
 
     async def load(self, run_id: str) -> bytes | None:
         """Return the data of a run, or None."""
-        return await anyio.to_thread.run_sync(self._load, self._path(run_id))
+        with _explained(run_id, "read"):
+            return await anyio.to_thread.run_sync(self._load, self._path(run_id))
 
     async def delete(self, run_id: str) -> None:
         """Remove the file of a run."""
         path = self._path(run_id)
-        await anyio.to_thread.run_sync(lambda: path.unlink(missing_ok=True))
+        with _explained(run_id, "removed"):
+            await anyio.to_thread.run_sync(lambda: path.unlink(missing_ok=True))
 
     def _path(self, run_id: str) -> Path:
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", run_id):
@@ -87,11 +92,15 @@ class DirectoryCheckpoints:
     def _save(self, path: Path, data: bytes) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
         fresh = path.with_suffix(f".{os.getpid()}.new")
-        with fresh.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+        try:
+            with fresh.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
         directory = os.open(self._directory, os.O_RDONLY)
         try:
             os.fsync(directory)
@@ -101,6 +110,17 @@ class DirectoryCheckpoints:
     @staticmethod
     def _load(path: Path) -> bytes | None:
         return path.read_bytes() if path.exists() else None
+
+
+@contextmanager
+def _explained(run_id: str, what: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointFailed(
+            f"The checkpoint of run {run_id} could not be {what}: {error}. Check the directory "
+            "and its rights; the run's `result` holds what was done."
+        ) from error
 
 
 class _Envelope(Struct):

@@ -14,7 +14,7 @@ from taskloom.agent.live import Live
 from taskloom.agent.messages import Message, ToolCall, new_id
 from taskloom.agent.middleware import ModelHandler
 from taskloom.agent.plan import Plan
-from taskloom.agent.retry import Attempt
+from taskloom.agent.retry import Attempt, asks_too_much
 from taskloom.agent.stray import encodable
 from taskloom.agent.tracing import (
     CHAT,
@@ -74,7 +74,7 @@ class ModelCaller:
                 assert attempt.reply is not None
                 return attempt.reply
             self._supersede(attempt)
-            if number > retry.max_retries:
+            if number > retry.max_retries or asks_too_much(attempt):
                 last = attempt.error or ReplyRejected()
                 raise RetriesExhausted(number, last) from last
             await anyio.sleep(retry.wait_s(attempt))

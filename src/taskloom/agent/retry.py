@@ -12,6 +12,9 @@ BACKOFF_FIRST_S = 0.1
 BACKOFF_MAX_S = 10.0
 """Longer waits help nobody: past this, a person should look."""
 
+ASKED_MAX_S = 120.0
+"""A provider that wants a longer pause has failed: a run that seems to hang helps nobody."""
+
 
 class Attempt(Struct, frozen=True):
     """One try of a model call that may be made again: an error, or a reply to judge."""
@@ -41,7 +44,7 @@ class Retry(Struct, frozen=True, kw_only=True):
 
     `should_retry` sees each failed attempt, and each reply too: returning True for a reply
     rejects it. `backoff` gives the wait in seconds after attempt 1, 2, 3…; a provider that
-    says how long to wait is heard when it asks for more.
+    says how long to wait is heard when it asks for more; past two minutes it counts as failed.
     """
 
     max_retries: int = 3
@@ -50,5 +53,13 @@ class Retry(Struct, frozen=True, kw_only=True):
 
     def wait_s(self, attempt: Attempt) -> float:
         """Return the wait before the next attempt."""
-        asked = getattr(attempt.error, "retry_after_s", None) or 0.0
-        return max(self.backoff(attempt.number), float(asked))
+        return max(self.backoff(attempt.number), _asked_s(attempt))
+
+
+def asks_too_much(attempt: Attempt) -> bool:
+    """Tell whether the provider asks for a wait that no run can bear."""
+    return _asked_s(attempt) > ASKED_MAX_S
+
+
+def _asked_s(attempt: Attempt) -> float:
+    return float(getattr(attempt.error, "retry_after_s", None) or 0.0)

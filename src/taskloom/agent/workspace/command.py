@@ -24,6 +24,8 @@ def command_tool(ground: Ground) -> Tool:
         directory: str = ".",
     ) -> str:
         where = resolve(ground.root, directory)
+        if not where.is_dir():
+            raise NotADirectoryError(texts.no_folder.format(path=directory))
         await ground.ask(PermissionRequest("run", directory, command=tuple(argv)))
         try:
             done = await run_bounded(argv, where, ground.environment, timeout_s=timeout_s)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 SECRET_NAMES: Final = (
-    *(".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx"),
+    *(".env", ".env.*", "*.env", ".envrc", ".git-credentials", "*.ppk"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx"),
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", ".pgpass", ".htpasswd"),
     *("credentials", "credentials.*", ".npmrc", ".pypirc", "*.secret", "secrets.*"),
 )

@@ -17,6 +17,9 @@ OUTPUT_BYTES_MAX: Final = 60_000
 """Of this the first and the last half are kept: errors tend to stand at either end."""
 
 
+REST_S: Final = 1.0
+"""How long after a program's end its output may take: what it wrote is in the pipe by then."""
+
 SECRET_VARIABLE: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 
 
@@ -75,11 +78,22 @@ async def run_bounded(
     kept = _Ends(OUTPUT_BYTES_MAX)
     try:
         with anyio.move_on_after(timeout_s) as limit:
-            await _read(process, kept)
-            await process.wait()
+            await _follow(process, kept)
     finally:
         await _end_group(process)
     return Finished(process.returncode, kept.text, limit.cancelled_caught, kept.left_out)
+
+
+async def _follow(process: anyio.abc.Process, kept: _Ends) -> None:
+    """Read until the program has ended, and then what is left in the pipe.
+
+    Children that it left behind hold the pipe open; they are not waited for.
+    """
+    async with anyio.create_task_group() as group:
+        group.start_soon(_read, process, kept)
+        await process.wait()
+        _kill_group(process)
+        group.cancel_scope.deadline = anyio.current_time() + REST_S
 
 
 async def _read(process: anyio.abc.Process, kept: _Ends) -> None:
@@ -91,7 +105,11 @@ async def _read(process: anyio.abc.Process, kept: _Ends) -> None:
 
 async def _end_group(process: anyio.abc.Process) -> None:
     """Kill what is left of the group and wait for the program itself."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    _kill_group(process)
     with anyio.CancelScope(shield=True):
         await process.aclose()
+
+
+def _kill_group(process: anyio.abc.Process) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

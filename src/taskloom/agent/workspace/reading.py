@@ -1,8 +1,9 @@
 """read_file and list_dir: bounded, numbered, and honest about what was left out."""
 
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TextIO
 
 import anyio.to_thread
 from msgspec import Meta
@@ -50,14 +51,21 @@ def _read(ground: Ground, file: Path, path: str, offset: int, limit: int) -> str
     lines: list[str] = []
     size = 0
     with file.open(encoding="utf-8", errors="replace") as text:
-        for number, line in enumerate(islice(text, offset - 1, None), offset):
+        for number, line in enumerate(islice(_lines(text), offset - 1, None), offset):
             if len(lines) == limit or size > OUTPUT_CHARS_MAX:
                 lines.append(ground.texts.more_lines.format(number=number))
                 break
-            shown = line.rstrip("\n")[:LINE_CHARS_MAX]
-            lines.append(f"{number}\t{shown}")
-            size += len(shown)
+            lines.append(f"{number}\t{line}")
+            size += len(line)
     return "\n".join(lines) or ground.texts.empty
+
+
+def _lines(text: TextIO) -> Iterator[str]:
+    """Yield the beginning of each line; a line of gigabytes is never whole in memory."""
+    while piece := text.readline(LINE_CHARS_MAX):
+        yield piece.rstrip("\n")
+        while piece and not piece.endswith("\n"):
+            piece = text.readline(LINE_CHARS_MAX)
 
 
 def list_tool(ground: Ground) -> Tool:

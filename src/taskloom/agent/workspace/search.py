@@ -54,14 +54,21 @@ async def _by_ripgrep(
     ripgrep: str, ground: Ground, start: Path, pattern: str, glob: str
 ) -> list[str]:
     root = ground.root.resolve()
-    options = ["--line-number", "--no-heading", "--color=never", "--hidden", "--sort=path"]
+    # A zero byte ends each path: it is told from the text for certain, and a line that was cut in
+    # the middle is told from a whole one. Nobody's own settings, which may follow links.
+    options = ["--no-config", "--null"]
+    options += ["--line-number", "--no-heading", "--color=never", "--hidden", "--sort=path"]
     options += [f"--glob=!{name}" for name in sorted(SKIPPED)]
     options += [f"--max-columns={LINE_CHARS_MAX}", *([f"--glob={glob}"] if glob else [])]
     target = str(start.relative_to(root))
     command = [ripgrep, *options, "--regexp", pattern, "--", target]
     done = await run_bounded(command, root, ground.environment, timeout_s=TIMEOUT_S)
-    found = (line.removeprefix("./") for line in done.output.splitlines())
-    return [line for line in found if not is_secret(root, root / line.partition(":")[0])]
+    lines: list[str] = []
+    for line in done.output.split("\n"):
+        path, whole, rest = line.removeprefix("./").partition("\0")
+        if whole and not is_secret(root, root / path):
+            lines.append(f"{path}:{rest}")
+    return lines
 
 
 def _by_hand(ground: Ground, start: Path, pattern: str, glob: str) -> list[str]:
@@ -71,7 +78,10 @@ def _by_hand(ground: Ground, start: Path, pattern: str, glob: str) -> list[str]:
         if glob and not file.match(glob):
             continue
         name = shown(ground.root, file)
-        text = file.read_text(encoding="utf-8", errors="replace")
+        try:
+            text = file.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue  # Gone since, or not ours to read.
         for number, line in enumerate(text.splitlines(), 1):
             if wanted.search(line):
                 lines.append(f"{name}:{number}:{line[:LINE_CHARS_MAX]}")
@@ -95,5 +105,8 @@ def _files(root: Path, start: Path) -> Iterator[Path]:
 
 
 def _is_binary(file: Path) -> bool:
-    with file.open("rb") as probe:
-        return b"\0" in probe.read(1024)
+    try:
+        with file.open("rb") as probe:
+            return b"\0" in probe.read(1024)
+    except OSError:
+        return True  # Not ours to read; there is no text to search.

@@ -16,6 +16,8 @@ def write_tool(ground: Ground) -> Tool:
 
     async def write_file(path: str, content: str) -> str:
         file = await ground.writable(path)
+        if file.is_dir():
+            raise IsADirectoryError(ground.texts.is_directory.format(path=path))
         await anyio.to_thread.run_sync(_replace, file, content)
         return ground.texts.written.format(path=shown(ground.root, file), chars=len(content))
 
@@ -64,7 +66,7 @@ def _edit(ground: Ground, file: Path, path: str, *, old: str, new: str, every: b
 def _replace(file: Path, content: str) -> None:
     """Put new content in place of a file in one step, with the old file's rights."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_name(f".{file.name}.{new_id('')}")
+    fresh = file.with_name(new_id(".new-"))  # Short: the file's own name may be as long as can be.
     try:
         fresh.write_bytes(content.encode("utf-8"))
         if file.exists():

@@ -292,6 +292,18 @@ async def test_a_long_line_is_cut_and_the_next_has_its_number(project: Project) 
     assert lines == [f"1\t{'x' * LINE_CHARS_MAX}", "2\t", f"3\t{'y' * LINE_CHARS_MAX}", "4\tz"]
 
 
+@pytest.mark.slow
+async def test_a_pattern_that_never_ends_does_not_stop_the_world(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("taskloom.agent.workspace.search.TIMEOUT_S", 1.0)
+    (project.root / "a.txt").write_text("a" * 60 + "!")
+    with anyio.fail_after(30):
+        result = await project.call("search", pattern="(a+)+$")
+    assert result.is_error
+
+
 @pytest.mark.spec("AG-605")
 def test_the_tools_speak_both_languages(project: Project) -> None:
     for name in EN.__struct_fields__:

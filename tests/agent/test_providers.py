@@ -35,7 +35,16 @@ from taskloom.agent import (
 )
 from taskloom.agent.provider_messages import from_library, to_library
 from taskloom.agent.provider_model import ProviderModel, provider_model
-from tests.agent.provider_server import FORMATS, Answer, Anthropic, OpenAI, Server, reply, serving
+from tests.agent.provider_server import (
+    FORMATS,
+    Answer,
+    Anthropic,
+    OpenAI,
+    Server,
+    reply,
+    serving,
+    stream,
+)
 from tests.agent.scene import add, collect
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -336,3 +345,14 @@ async def test_each_message_is_converted_once() -> None:
     to_library(result.messages, "")
     assert all(twin is not None for twin in twins[:-1])
     assert [message.twin for message in result.messages] == twins
+
+
+@pytest.mark.spec("AG-601")
+@pytest.mark.parametrize("data", [[], None, '"text"'])
+async def test_a_stream_of_another_shape_is_a_clear_error(data: object) -> None:
+    async with talking(OpenAI, [stream([("", data)])]) as (agent, _):
+        run = agent.run("hi")
+        with anyio.fail_after(20):
+            await collect(run)
+    assert isinstance(run.result.error, ModelFailed)
+    assert run.result.error.kind == "bad_reply"

@@ -63,6 +63,10 @@ _MEANINGS: Final[tuple[tuple[type[Exception], _Meaning], ...]] = (
 _BAD_REPLY: Final = _Meaning("bad_reply", True, "The reply could not be understood: try again.")
 
 
+_OTHER_SHAPE: Final = (ValueError, AttributeError, TypeError, LookupError, RecursionError)
+"""What comes of JSON that is none, or of another shape than the library looks for."""
+
+
 @contextmanager
 def explained(model: str) -> Generator[None]:
     """Turn what the library raises into a `ModelFailed` that says how to go on."""
@@ -72,7 +76,7 @@ def explained(model: str) -> Generator[None]:
         raise
     except (exceptions.AgentRunError, exceptions.UserError) as error:
         raise failure(model, error) from error
-    except ValueError as error:  # JSON that is none, or of another shape
+    except _OTHER_SHAPE as error:
         raise failure(model, error) from error
 
 

@@ -95,7 +95,10 @@ class ProviderModel:
                 self._model, messages, model_settings=settings, model_request_parameters=parameters
             ) as stream:
                 await _tell(stream, request.on_delta)
-                return from_library(stream.get())
+                response = stream.get()
+                if not response.parts and response.finish_reason is None:
+                    raise ValueError("the stream held no reply")
+                return from_library(response)
 
     def _parameters(self, tools: Sequence[ToolInfo]) -> ModelRequestParameters:
         """Return the tool definitions, made anew only when the tools are others."""

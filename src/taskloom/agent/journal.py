@@ -80,7 +80,7 @@ class FileJournal:
     def _write(self) -> None:
         with self._writing:
             if self._closed:
-                return
+                raise JournalFailed("The journal is closed: nothing more can be written to it.")
             with self._hand:
                 batch, self._waiting = self._waiting, []
             try:

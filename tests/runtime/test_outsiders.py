@@ -14,31 +14,26 @@ from tests.runtime.staging import ANN, BOB, board_on, claim, create, soon, wal
 
 
 @pytest.mark.spec("TB-121", "TB-610")
-def test_a_board_that_was_open_before_a_fork_claims_each_step_once(tmp_path: Path) -> None:
+def test_a_forked_child_does_not_take_its_parents_turn_for_its_own(tmp_path: Path) -> None:
     board = board_on(tmp_path)
     create(board)
-    claim(board, "c", worker("parent-0"))  # The file is open, and shared with the child.
-    reading, writing = os.pipe()
+    desk = board.session.desk("plan")
+    ticket = desk.offer(ClaimStep(task_id="plan", step_id="a"), worker("parent-1"))
+    assert ticket is not None  # Decided, not yet durable: the turn is the parent's.
     child = os.fork()
     if child == 0:  # Whatever happens here must not come back into the test runner.
+        code = 1
         try:
-            claim(board, "a", worker("child-1"))
-            os.write(writing, b"y")
-        except Refused:
-            os.write(writing, b"n")
+            taken = desk.offer(
+                ClaimStep(task_id="plan", step_id="c"), worker("child-1"), wait=False
+            )
+            code = 0 if taken is None else 2
         finally:
-            os._exit(0)
-    try:
-        claim(board, "a", worker("parent-1"))
-        won = 1
-    except Refused:
-        won = 0
-    os.close(writing)
-    won += os.read(reading, 1) == b"y"
-    os.waitpid(child, 0)
-    os.close(reading)
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    desk.settle(ticket)
     board.session.close()
-    assert won == 1
+    assert os.waitstatus_to_exitcode(status) == 0
     assert board_on(tmp_path).get("plan", BOSS).step("a").status == "claimed"
 
 

@@ -1,0 +1,1 @@
+"""Middlewares that come with the house: planning and reduction of tool results."""

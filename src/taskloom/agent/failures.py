@@ -13,6 +13,7 @@
     ├── JournalFailed        a journal that is damaged, or in use by another process
     └── JournalMismatch      a journal that belongs to another run
 
+`ToolError` is for tools to raise: the model reads its text alone, as an error.
 `RunInterrupt` is no error: it travels from `interrupt()` to the loop, past `except Exception`.
 """
 
@@ -86,6 +87,13 @@ class ToolFailed(AgentError):
             tool=tool,
             call_id=call_id,
         )
+
+
+class ToolError(Exception):
+    """Raise it in a tool to answer with an error: the model reads this text and nothing else.
+
+    Any other exception is told with the tool's name and the exception's class around it.
+    """
 
 
 class HookFailed(AgentError):

@@ -15,7 +15,7 @@ import anyio.lowlevel
 
 from taskloom.agent.entries import CallEnded, CallsStarted, Paused, TurnClosed
 from taskloom.agent.events import ToolResult, ToolStarted
-from taskloom.agent.failures import RunInterrupt, ToolFailed
+from taskloom.agent.failures import RunInterrupt, ToolError, ToolFailed
 from taskloom.agent.in_context import in_context
 from taskloom.agent.live import SCOPE, Live, Scope
 from taskloom.agent.messages import Content, Message, ToolCall, new_id
@@ -175,6 +175,8 @@ class Turn:
             self._errors.append(failed)
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         text = self._live.texts.tool_raised.format(name=call.name, reason=reason)
+        if isinstance(error, ToolError) and str(error):
+            text = str(error)
         await self._end(call, text, is_error=True)
 
     async def _end(self, call: ToolCall, content: Content, *, is_error: bool) -> None:

@@ -73,6 +73,7 @@ from taskloom.agent.result import Interrupt, Result, StopReason
 from taskloom.agent.retry import Attempt, Retry
 from taskloom.agent.run import Run
 from taskloom.agent.run_local import (
+    call_address,
     call_id,
     delete_value,
     get_value,
@@ -157,6 +158,7 @@ __all__ = [
     "as_tool",
     "before_agent",
     "before_model",
+    "call_address",
     "call_id",
     "call_tool",
     "call_tools",

@@ -118,6 +118,20 @@ def call_id() -> str:
     return scope.call_id if scope is not None else ""
 
 
+def call_address() -> str:
+    """Return what names the tool call under way and no other: the same when it is run again.
+
+    Models repeat call ids; this one is not repeated, and survives a resume.
+
+    Raises:
+        NotInARun: no tool call is under way.
+    """
+    live, scope = _live("call_address"), SCOPE.get(None)
+    if scope is None or not scope.call_id:
+        raise NotInARun("call_address")
+    return f"{live.progress.run_id}/{scope.address}"
+
+
 def _live(function: str) -> Live:
     live = LIVE.get(None)
     if live is None:

@@ -15,3 +15,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     """What a Task tool answers with at most; a big board comes as a summary."""
     worker_iterations_max: int = 60
     """Model calls of one worker run."""
+
+
+DEFAULTS = Settings()

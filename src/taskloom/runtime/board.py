@@ -12,6 +12,7 @@ import re
 from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -49,9 +50,11 @@ from taskloom.runtime.clock import Clock
 from taskloom.runtime.desk import Desk
 from taskloom.runtime.follow import LOOK_S, Record, follow
 from taskloom.runtime.listing import ListTasks, list_tasks
+from taskloom.runtime.recent import Change, Recent
 from taskloom.runtime.session import Session
 from taskloom.runtime.syncs import Syncs
 from taskloom.runtime.ticket import Ticket
+from taskloom.runtime.watch import Watch
 
 _T = TypeVar("_T")
 
@@ -69,6 +72,7 @@ class Board:
         self.session = session
         self._syncs: dict[tuple[AbstractEventLoop, Desk], Syncs] = {}
         self._last_syncs: Syncs | None = None
+        self._recent = Recent(session)
 
     # Who asks.
 
@@ -159,6 +163,26 @@ class Board:
             return summarise(task, budget_bytes=budget_bytes)
 
         return await self._ask(task_id, await self._desk(task_id), write, actor)
+
+    async def read(self, task_id: TaskId, look: Callable[[Task], _T], actor: Actor) -> _T:
+        """Return what `look` makes of the Task as it is now, after leases were looked at.
+
+        `look` must be quick, change nothing and keep nothing of the Task: it goes on changing.
+        """
+
+        def allowed(task: Task) -> _T:
+            require_sight(actor, task.task_id)
+            return look(task)
+
+        return await self._ask(task_id, await self._desk(task_id), allowed, actor)
+
+    async def watch(self, task_id: TaskId, *, look_s: float = LOOK_S) -> Watch:
+        """Return what wakes its owner at every change of a Task; use it with `async with`."""
+        return Watch(await self._desk(task_id), look_s)
+
+    async def recent(self, *, since: datetime, limit: int) -> list[Change]:
+        """Return the session's last changes since a moment, oldest first."""
+        return await _in_thread(lambda: self._recent.changes(since=since, limit=limit))
 
     async def list(self, actor: Actor, query: ListTasks | None = None) -> TaskPage:
         """Return a page of the session's Tasks, newest first."""

@@ -75,6 +75,11 @@ class Session:
         """In a new child process: a lock that a thread of the parent held is held by nobody."""
         self._lock = RLock()
 
+    @property
+    def clock(self) -> Clock:
+        """Where this session's time comes from."""
+        return self._clock
+
     def resume(self) -> None:
         """Rebuild every active Task and take back the leases that ran out meanwhile."""
         with self._lock:
@@ -177,6 +182,10 @@ class Session:
         with self._lock:
             self._require_open()
             return self._catalogue.scan()
+
+    def last_lines(self, name: str, count: int) -> list[bytes]:
+        """Return the last full lines of a log, without reading the rest."""
+        return self._log.last_lines(name, count)
 
     def line(self, found: Found) -> TaskLine:
         """Show one of them in a list, with its error if it has one."""

@@ -1,0 +1,138 @@
+"""A chat-model agent as a worker: it queries, claims, works and reports with its tools."""
+
+import json
+from collections.abc import Callable, Sequence
+
+from taskloom.agent import (
+    Agent,
+    ChatModel,
+    Language,
+    Middleware,
+    Result,
+    Retry,
+    Run,
+    Tool,
+    ToolLike,
+    as_tool,
+)
+from taskloom.errors import Code, TaskloomError
+from taskloom.orchestra.board_prompt import BoardInPrompt
+from taskloom.orchestra.executor import Emit, Job, Outcome
+from taskloom.orchestra.settings import DEFAULTS
+from taskloom.orchestra.worker_texts import worker_texts
+
+
+class AgentExecutor:
+    """Runs workers as agents on a model, with working tools beside their Task tools."""
+
+    def __init__(
+        self,
+        model: ChatModel | str,
+        tools: Sequence[ToolLike] = (),
+        *,
+        middleware: Callable[[Job], Sequence[Middleware]] | None = None,
+        language: Language = "en",
+        retry: Retry | None = None,
+        max_iterations: int = DEFAULTS.worker_iterations_max,
+    ) -> None:
+        """Take what every run of these workers has.
+
+        Args:
+            model: a model, or a string such as `openai:gpt-…`.
+            tools: the working tools; a definition, a pool and a dispatch can narrow them.
+            middleware: makes the middlewares of one run.
+            language: of the built-in texts.
+            retry: when a failed model call is made again.
+            max_iterations: model calls of one run.
+        """
+        self._model = model
+        self._tools = {tool.name: tool for tool in map(as_tool, tools)}
+        self._middleware = middleware
+        self._language: Language = language
+        self._retry = retry
+        self._max_iterations = max_iterations
+
+    @property
+    def claims(self) -> bool:
+        """It claims by itself."""
+        return True
+
+    @property
+    def tools(self) -> Sequence[str]:
+        """The working tools."""
+        return tuple(self._tools)
+
+    def begin(self, job: Job, emit: Emit) -> "_AgentRun":
+        """Make an agent for one run."""
+        middleware: list[Middleware] = [] if self._middleware is None else [*self._middleware(job)]
+        if job.board_text is not None:
+            middleware.append(BoardInPrompt(job.board_text))
+        texts = worker_texts(self._language)
+        body = job.definition.body or texts.instruction
+        agent = Agent(
+            job.definition.model or self._model,
+            tools=[*job.task_tools, *self._chosen(job)],
+            middleware=middleware,
+            instruction=body,
+            name=job.worker_agent_id,
+            max_iterations=self._max_iterations,
+            retry=self._retry,
+            language=self._language,
+        )
+        return _AgentRun(agent.run(_prompt(job, texts.job), journal=job.transcript), emit)
+
+    def _chosen(self, job: Job) -> list[Tool]:
+        allowed = job.allowed_tools
+        return [tool for name, tool in self._tools.items() if allowed is None or name in allowed]
+
+
+class _AgentRun:
+    """One run of an agent as a worker."""
+
+    def __init__(self, run: Run, emit: Emit) -> None:
+        self._run = run
+        self._emit = emit
+
+    async def result(self) -> Outcome:
+        async for event in self._run:
+            await self._emit(event)
+        return _outcome(self._run.result)
+
+    def stop(self) -> None:
+        self._run.cancel("safe_point")
+
+
+def _outcome(result: Result) -> Outcome:
+    if result.error is not None:
+        raise result.error
+    if result.stop_reason == "max_iterations":
+        raise TaskloomError(
+            Code.INTERNAL_ERROR,
+            f"The worker used up its {result.iterations} model calls before it was done.",
+        )
+    if result.stop_reason == "interrupted":
+        asked = ", ".join(one.where for one in result.interrupts)
+        raise TaskloomError(
+            Code.INTERNAL_ERROR, f"The worker asked a person ({asked}), and none was there."
+        )
+    return Outcome(text=result.text)
+
+
+def _prompt(job: Job, template: str) -> str:
+    parts = [
+        template.format(task_id=job.task_id, title=job.task_title, pool=job.worker_pool_id),
+        job.instruction,
+    ]
+    if job.allowed_step_ids is not None:
+        parts.append(f"allowed_step_ids: {', '.join(job.allowed_step_ids)}")
+    if job.context:
+        parts.append(f"<context>\n{job.context}\n</context>")
+    if job.constraints:
+        parts.append(f"<constraints>\n{_json(job.constraints)}\n</constraints>")
+    if job.expected_output_schema:
+        parts.append(f"<output_schema>\n{_json(job.expected_output_schema)}\n</output_schema>")
+    return "\n\n".join(parts)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1, default=str)

@@ -1,0 +1,201 @@
+"""The tools that start, wait for and stop worker runs.
+
+A dispatch that is asked for again after a crash starts no second worker for a step that its run
+finished: the run's id comes from the call, and the board knows which step that run claimed.
+"""
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+
+from taskloom.agent import Language, Tool, call_address
+from taskloom.board import Actor, RunOutcome, StepStatus, StepView, Task, reading
+from taskloom.board.views import view_step
+from taskloom.errors import Code, Refused
+from taskloom.ids import RunId
+from taskloom.orchestra.answers import clipped
+from taskloom.orchestra.child import Child, Ending
+from taskloom.orchestra.dispatch import Dispatcher
+from taskloom.orchestra.order import Order, read_order
+from taskloom.orchestra.tool_making import make_tool
+
+_SETTLED: Final = frozenset(
+    {StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.BLOCKED, StepStatus.CANCELLED}
+)
+_ATTEMPTS_MAX: Final = 1_000
+_RESULT_CHARS: Final = 8_000
+"""Of a worker's last words; its step's result_summary is what counts."""
+
+
+class DispatchTools:
+    """Handlers for whichever Orchestrator run calls them."""
+
+    def __init__(
+        self, dispatcher: Dispatcher, actor: Callable[[], Actor], language: Language
+    ) -> None:
+        """Keep the dispatcher."""
+        self._dispatcher = dispatcher
+        self._actor = actor
+        self._language: Language = language
+        self._background: dict[RunId, Child] = {}
+        """Runs whose results nobody has collected yet."""
+
+    async def list_workers(self, given: dict[str, Any]) -> Any:
+        """List the workers."""
+        pool_id = given.get("worker_pool_id")
+        roster = self._dispatcher.roster
+        seats = list(roster) if pool_id is None else roster.of_pool(pool_id)
+        return {"workers": [seat.describe() for seat in seats]}
+
+    async def dispatch(self, given: dict[str, Any]) -> Any:
+        """Start a run, and wait for its end unless it goes to the background."""
+        order = read_order(given)
+        found = await self._attempt(order)
+        if isinstance(found, Ending):
+            return _shown(found)
+        started = await self._dispatcher.start(order, found)
+        if isinstance(started, Ending):
+            return _shown(started)
+        if order.background:
+            self._background[started.run_id] = started
+            return {
+                "child_run_id": started.run_id,
+                "worker_agent_id": started.agent_id,
+                "selection_reason": started.selection_reason,
+                "status": "running",
+            }
+        try:
+            await started.done.wait()
+        except BaseException:
+            self._dispatcher.stop(started, RunOutcome.CANCELLED, "its Orchestrator was stopped")
+            raise
+        assert started.ending is not None
+        return _shown(started.ending)
+
+    async def wait(self, given: dict[str, Any]) -> Any:
+        """Wait for runs, and return the results of those that ended."""
+        ids = given.get("child_run_ids")
+        timeout_ms = reading.number(
+            given.get("timeout_ms", self._dispatcher.settings.default_child_timeout_ms),
+            "$.timeout_ms",
+            least=0,
+            most=1 << 40,
+        )
+        if ids is not None:
+            ids = reading.texts(ids, "$.child_run_ids", most=1_000, most_bytes=500)
+        children, unknown = self._asked_for(ids)
+        await self._dispatcher.wait(children, timeout_ms / 1000)
+        results: list[Any] = [await self._lost(run_id) for run_id in unknown]
+        running: list[Any] = []
+        for child in children:
+            if child.ending is None:
+                running.append({"child_run_id": child.run_id, "step_id": child.step_id})
+            else:
+                self._background.pop(child.run_id, None)
+                results.append(_shown(child.ending))
+        return {"results": results or None, "running": running or None, "count": len(results)}
+
+    async def cancel(self, given: dict[str, Any]) -> Any:
+        """Stop a run, and return how it ended."""
+        run_id = reading.text(given["child_run_id"], "$.child_run_id", most_bytes=500)
+        child = self._dispatcher.children.get(run_id)
+        if child is None:
+            under_way = [each.run_id for each in self._dispatcher.under_way()]
+            raise Refused(
+                Code.WORKER_NOT_AVAILABLE,
+                f"There is no worker run {run_id!r} under way here. Under way: "
+                f"{', '.join(under_way) or 'none'}.",
+                {"child_run_id": run_id, "running": under_way},
+            )
+        self._dispatcher.stop(child, RunOutcome.CANCELLED, given.get("reason") or "")
+        await child.done.wait()
+        self._background.pop(run_id, None)
+        assert child.ending is not None
+        return _shown(child.ending)
+
+    def _asked_for(self, ids: tuple[RunId, ...] | None) -> tuple[list[Child], list[RunId]]:
+        known = self._dispatcher.children
+        if ids is None:
+            wanted = {**self._background}
+            wanted.update((child.run_id, child) for child in self._dispatcher.under_way())
+            return list(wanted.values()), []
+        return [known[id_] for id_ in ids if id_ in known], [id_ for id_ in ids if id_ not in known]
+
+    async def _attempt(self, order: Order) -> RunId | Ending:
+        """Return the id of this call's run, or how its run ended before a crash."""
+        first = f"run_worker_{sha256(call_address().encode('utf-8', 'replace')).hexdigest()[:20]}"
+        actor, board = self._actor(), self._dispatcher.lives.board
+
+        def look(task: Task) -> RunId | tuple[RunId, StepView]:
+            for attempt in range(1, _ATTEMPTS_MAX):
+                run_id = first if attempt == 1 else f"{first}_{attempt}"
+                step = task.steps.get(task.claims.get(run_id, ""))
+                if run_id not in task.claims:
+                    return run_id
+                if step is not None and step.status in _SETTLED:
+                    return run_id, view_step(step)
+            raise Refused(Code.WORKER_NOT_AVAILABLE, "This dispatch was tried too often.")
+
+        found = await board.read(order.task_id, look, actor)
+        if isinstance(found, str):
+            return found
+        run_id, step = found
+        return _from_board(run_id, order.worker_agent_id or "", step)
+
+    async def _lost(self, run_id: RunId) -> Any:
+        """Return what the board knows of a run that is not of this process."""
+        board, actor = self._dispatcher.lives.board, self._actor()
+
+        def look(task: Task) -> StepView | None:
+            step = task.steps.get(task.claims.get(run_id, ""))
+            return view_step(step) if step is not None else None
+
+        for line in (await board.list(actor)).tasks:
+            if line.status == "unavailable":
+                continue
+            step = await board.read(line.task_id, look, actor)
+            if step is not None:
+                return _shown(_from_board(run_id, "", step))
+        return {
+            "child_run_id": run_id,
+            "no_step_claimed": True,
+            "note": "There is no such run here: it ended with an earlier process, or never was.",
+        }
+
+    def tools(self) -> list[Tool]:
+        """Return the four tools."""
+        handlers = {
+            "dispatch_worker": self.dispatch,
+            "list_workers": self.list_workers,
+            "wait_workers": self.wait,
+            "cancel_worker": self.cancel,
+        }
+        return [make_tool(name, self._language, handle) for name, handle in handlers.items()]
+
+
+def _from_board(run_id: RunId, agent_id: str, step: StepView) -> Ending:
+    return Ending(
+        worker_agent_id=agent_id,
+        child_run_id=run_id,
+        selection_reason="recovered",
+        claimed_step_id=step.step_id,
+        step_status=step.status,
+        step_result_summary=step.result_summary,
+        no_step_claimed=False,
+        outcome="completed" if step.status is StepStatus.COMPLETED else "failed",
+        note="This run ended before a restart; this is what the board says of its step.",
+    )
+
+
+def _shown(ending: Ending) -> dict[str, Any]:
+    """Return a run's end as a model is shown it: every field of the contract, bounded."""
+    shown: dict[str, Any] = msgspec.to_builtins(ending)
+    result = shown.get("worker_result")
+    if isinstance(result, dict):
+        text = str(result.get("text", ""))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  # built above
+        shown["worker_result"] = {**result, "text": clipped(text, _RESULT_CHARS)}
+    if not shown["note"]:
+        del shown["note"]
+    return shown

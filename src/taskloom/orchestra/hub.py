@@ -1,0 +1,172 @@
+"""Who is told what happens: happenings for those who watch, and each run's own stream.
+
+Nobody who works waits for somebody who watches: a listener that is too slow misses the oldest
+events and is told how many. What matters is in the log, where it can be read again.
+"""
+
+from asyncio import Event as Signal
+from collections import deque
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Final, Generic, Self, TypeAlias, TypeVar
+
+from taskloom.agent import Event
+from taskloom.ids import RunId
+from taskloom.orchestra.happening import Happening, RunEvent
+
+_HELD_MAX: Final = 10_000
+"""Events a listener may be behind."""
+
+_KEPT_MAX: Final = 500
+"""Events of a run that whoever looks at it later is still shown."""
+
+_RUNS_MAX: Final = 200
+"""Runs whose streams are kept after their end; their transcripts hold the rest."""
+
+Said: TypeAlias = Event | str
+"""What a run tells: an event of an agent, or a line of output."""
+
+_T = TypeVar("_T")
+
+
+class Listener(Generic[_T]):
+    """One who listens: `async with` it, and `async for` what comes."""
+
+    def __init__(self, group: "list[Listener[_T]]", first: "list[_T] | None" = None) -> None:
+        """Belong to a group; begin with what is already there."""
+        self._group = group
+        self._held: deque[_T] = deque(first or (), _HELD_MAX)
+        self._more = Signal()
+        self._closed = False
+        self.missed = 0
+
+    async def __aenter__(self) -> Self:
+        """Begin to listen."""
+        self._group.append(self)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop listening."""
+        if self in self._group:
+            self._group.remove(self)
+
+    def put(self, event: _T) -> None:
+        """Take an event; the oldest makes room if need be."""
+        if len(self._held) == _HELD_MAX:
+            self.missed += 1
+        self._held.append(event)
+        self._more.set()
+
+    def close(self) -> None:
+        """Let the listener end when it has read all."""
+        self._closed = True
+        self._more.set()
+
+    def __aiter__(self) -> AsyncIterator[_T]:
+        """Listen."""
+        return self
+
+    async def __anext__(self) -> _T:
+        """Return the next event, when there is one."""
+        while not self._held:
+            if self._closed:
+                raise StopAsyncIteration
+            self._more.clear()
+            await self._more.wait()
+        return self._held.popleft()
+
+    def take(self) -> list[_T]:
+        """Return what is there now, without waiting."""
+        found = list(self._held)
+        self._held.clear()
+        return found
+
+
+class _Stream:
+    """What one run said, and who listens to it."""
+
+    __slots__ = ("ended", "kept", "listeners")
+
+    def __init__(self) -> None:
+        self.kept: deque[Said] = deque(maxlen=_KEPT_MAX)
+        self.listeners: list[Listener[Said]] = []
+        self.ended = False
+
+
+class Hub:
+    """One session's events. Use it from one event loop."""
+
+    def __init__(self) -> None:
+        """Begin with nobody listening."""
+        self._listeners: list[Listener[Happening]] = []
+        self._streams: dict[RunId, _Stream] = {}
+
+    @property
+    def has_listeners(self) -> bool:
+        """Whether anybody would hear a happening."""
+        return bool(self._listeners)
+
+    def listen(self) -> Listener[Happening]:
+        """Return a listener to all happenings from now on."""
+        return Listener(self._listeners)
+
+    def publish(self, happening: Happening) -> None:
+        """Tell everybody who listens."""
+        for listener in self._listeners:
+            if listener.missed:
+                count, listener.missed = listener.missed, 0
+                listener.put(
+                    Happening(
+                        event_type=RunEvent.EVENTS_MISSED.value,
+                        session_id=happening.session_id,
+                        at=happening.at,
+                        payload={"count": count},
+                    )
+                )
+            listener.put(happening)
+
+    def say(self, run_id: RunId, said: Said) -> None:
+        """Add to a run's own stream."""
+        stream = self._stream(run_id)
+        stream.kept.append(said)
+        for listener in stream.listeners:
+            listener.put(said)
+
+    def stream(self, run_id: RunId) -> Listener[Said]:
+        """Return a listener to one run: first what is kept of it, then what comes."""
+        stream = self._stream(run_id)
+        listener = Listener(stream.listeners, list(stream.kept))
+        if stream.ended:
+            listener.close()
+        return listener
+
+    def end(self, run_id: RunId) -> None:
+        """Say that a run is over."""
+        stream = self._streams.get(run_id)
+        if stream is None:
+            return
+        stream.ended = True
+        for listener in stream.listeners:
+            listener.close()
+        if len(self._streams) > _RUNS_MAX:
+            over = [one for one, each in self._streams.items() if each.ended]
+            for one in over[: len(self._streams) - _RUNS_MAX]:
+                del self._streams[one]
+
+    def close(self) -> None:
+        """End every listener."""
+        for listener in self._listeners:
+            listener.close()
+        for run_id in list(self._streams):
+            self.end(run_id)
+
+    def _stream(self, run_id: RunId) -> _Stream:
+        stream = self._streams.get(run_id)
+        if stream is None:
+            stream = self._streams[run_id] = _Stream()
+        return stream

@@ -30,7 +30,7 @@ from taskloom.orchestra.lives import Lives
 from taskloom.orchestra.orchestrator_tools import OrchestratorTools
 from taskloom.orchestra.order import Order
 from taskloom.orchestra.pool import Pool
-from taskloom.orchestra.recovery import give_back
+from taskloom.orchestra.recovery import give_back, reopen_stopped
 from taskloom.orchestra.roster import Roster
 from taskloom.orchestra.settings import DEFAULTS, Settings
 from taskloom.orchestra.worker_tools import WorkerTools
@@ -79,6 +79,8 @@ class Orchestration:
         roster = Roster(pools, board.session.rules.default_worker_pool)
         self.dispatcher = Dispatcher(lives, roster, settings)
         self._dispatch_tools = DispatchTools(self.dispatcher, self._actor, language)
+        self.recalls = False
+        """Whether steps of runs that closing stops come back; else they stay failed."""
         self._background: set[asyncio.Task[Any]] = set()
         self._followed: set[TaskId] = set()
 
@@ -149,7 +151,7 @@ class Orchestration:
         trace: TracebackType | None,
     ) -> None:
         """Stop every run, write down its end, and let the listeners end."""
-        closing = asyncio.ensure_future(self.dispatcher.close())
+        closing = asyncio.ensure_future(self._close())
         try:
             await asyncio.shield(closing)
         finally:
@@ -160,6 +162,12 @@ class Orchestration:
             if self._background:
                 await asyncio.wait(list(self._background))
             self.hub.close()
+
+    async def _close(self) -> None:
+        await self.dispatcher.close()
+        if self.recalls:
+            actor = self.board.orchestrator(self.agent_id, run_id="run_host")
+            await reopen_stopped(self.board, actor, self.dispatcher.children.values())
 
     def follow(self, task_id: TaskId) -> None:
         """Tell listeners of every change of this Task, from its first line on."""

@@ -4,19 +4,22 @@ Whoever calls this must be the only host of the session. The workers' leases may
 minutes; nobody needs to wait for them, because the runs that held them ended with their host.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 
 from taskloom.board import (
     Actor,
     EndRun,
     ReopenStep,
     RunOutcome,
+    StepStatus,
     Task,
     UpdateBoard,
 )
 from taskloom.board.status import HELD
 from taskloom.errors import Refused
 from taskloom.ids import AgentId, PoolId, RunId, StepId, TaskId
+from taskloom.orchestra.child import Child
 from taskloom.runtime import Board
 
 _REASON = "the host of the worker run ended"
@@ -47,6 +50,17 @@ async def give_back(board: Board, actor: Actor, workers: Collection[AgentId]) ->
                 continue  # Its lease ran out this very moment: it has come back by itself.
             given.append(f"{line.task_id}/{step_id}")
     return given
+
+
+async def reopen_stopped(board: Board, actor: Actor, children: Iterable[Child]) -> None:
+    """Let the steps of runs that were stopped be taken again, as if those had never begun."""
+    for child in children:
+        failed = child.step_status is StepStatus.FAILED
+        if child.step_id is None or child.stop_reason is not RunOutcome.CANCELLED or not failed:
+            continue
+        reopen = ReopenStep(step_id=child.step_id, reason="its worker was called back")
+        with suppress(Refused):  # Whoever reopened or ended it meanwhile had a reason.
+            await board.send(UpdateBoard(task_id=child.task_id, operations=(reopen,)), actor)
 
 
 async def _held(

@@ -14,6 +14,8 @@ class WorkerTexts(Struct, frozen=True):
     """For a worker whose definition has no text of its own."""
     job: str
     """The beginning of what a run is told."""
+    nudge: str
+    """For an Orchestrator that stops before its Tasks have ended."""
 
 
 _EN: Final = WorkerTexts(
@@ -47,6 +49,10 @@ _ZH: Final = WorkerTexts(
         "4. 最后用一两句话结束。一次运行只做一个步骤。"
     ),
     job="你被派往 Task {task_id}（{title}），池 {pool}。最多认领一个 ready 的步骤。",
+    nudge=(
+        "以下 Task 尚未结束：{tasks}。请继续推进，或者用 agent.task_complete、agent.task_fail 或"
+        " agent.task_cancel 结束它。"
+    ),
 )
 
 _ALL: Final[dict[Language, WorkerTexts]] = {"en": _EN, "zh": _ZH}

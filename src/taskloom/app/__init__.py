@@ -1,0 +1,1 @@
+"""The composition root: from configuration to a running house."""

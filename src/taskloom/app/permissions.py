@@ -1,0 +1,119 @@
+"""Who says yes when a tool wants to write, run a command or open a secret.
+
+First the allow list, then what was allowed for this session, then the person, if there is one.
+Task tools never ask: they write to the board alone.
+"""
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Sequence
+from fnmatch import fnmatchcase
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from taskloom.agent.workspace.permission import PermissionRequest, Permit
+
+Answer: TypeAlias = Literal["once", "session", "no"]
+
+
+class Question(Struct, frozen=True):
+    """What a person is asked: who wants to do what."""
+
+    who: str
+    request: PermissionRequest
+
+    @property
+    def text(self) -> str:
+        """The question in one line."""
+        what = self.request
+        match what.action:
+            case "run":
+                return f"{self.who} wants to run: {shlex.join(what.command)}"
+            case "write":
+                secret = " (which looks like a secret)" if what.secret else ""
+                return f"{self.who} wants to write {what.path}{secret}"
+            case "read_secret":
+                return f"{self.who} wants to read {what.path}, which looks like a secret"
+
+    @property
+    def for_session(self) -> str:
+        """What an answer for the whole session would allow."""
+        what = self.request
+        match what.action:
+            case "run":
+                return f"this command: {shlex.join(what.command)}"
+            case "write":
+                return f"writing {what.path}" if what.secret else "writing files of this project"
+            case "read_secret":
+                return f"reading {what.path}"
+
+
+Ask: TypeAlias = Callable[[Question], Awaitable[Answer]]
+
+
+class Allowed(Struct, frozen=True, kw_only=True):
+    """What needs no question, for runs without a person."""
+
+    write: tuple[str, ...] = ()
+    """Patterns of paths, such as `src/**` or `*.md`."""
+    run: tuple[str, ...] = ()
+    """Beginnings of commands, such as `pytest` or `git diff`."""
+
+    def covers(self, request: PermissionRequest) -> bool:
+        """Tell whether a request is on the list; secrets never are."""
+        if request.secret:
+            return False
+        if request.action == "write":
+            return any(fnmatchcase(request.path, pattern) for pattern in self.write)
+        if request.action == "run":
+            return any(_begins(request.command, shlex.split(allowed)) for allowed in self.run)
+        return False
+
+
+NOTHING = Allowed()
+
+
+class Permissions:
+    """The answers of one session."""
+
+    def __init__(
+        self, allowed: Allowed = NOTHING, *, ask: Ask | None = None, yes: bool = False
+    ) -> None:
+        """Say who is asked; with `yes` nobody is, and everything but secrets is allowed."""
+        self._allowed = allowed
+        self._ask = ask
+        self._yes = yes
+        self._remembered: set[str] = set()
+        self._asking = asyncio.Lock()
+
+    def permit(self, who: str) -> Permit:
+        """Return the permit of one agent."""
+
+        async def permit(request: PermissionRequest) -> bool:
+            return await self._decide(Question(who, request))
+
+        return permit
+
+    async def _decide(self, question: Question) -> bool:
+        if self._is_settled(question):
+            return True
+        if self._ask is None:
+            return False
+        async with self._asking:  # One question at a time; the one before may have settled it.
+            if self._is_settled(question):
+                return True
+            answer = await self._ask(question)
+        if answer == "session":
+            self._remembered.add(question.for_session)
+        return answer in ("once", "session")
+
+    def _is_settled(self, question: Question) -> bool:
+        request = question.request
+        if self._yes and not request.secret:
+            return True
+        return self._allowed.covers(request) or question.for_session in self._remembered
+
+
+def _begins(command: Sequence[str], allowed: Sequence[str]) -> bool:
+    return bool(allowed) and tuple(command[: len(allowed)]) == tuple(allowed)

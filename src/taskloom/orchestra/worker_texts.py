@@ -35,6 +35,10 @@ _EN: Final = WorkerTexts(
     job=(
         "You are dispatched to Task {task_id} ({title}), pool {pool}. Claim at most one ready step."
     ),
+    nudge=(
+        "These Tasks have not ended: {tasks}. Go on with them, or end them with"
+        " agent.task_complete, agent.task_fail or agent.task_cancel."
+    ),
 )
 
 _ZH: Final = WorkerTexts(

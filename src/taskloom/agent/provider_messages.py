@@ -6,6 +6,7 @@ were; what of it matters is written into `Message.provider`, for a run that goes
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import msgspec
@@ -21,12 +22,16 @@ from taskloom.agent.messages import (
     ToolCall,
     Usage,
 )
+from taskloom.agent.provider_names import ToolNames
 
 _FORMAT: Final = "pydantic-ai"
 
 
-def to_library(messages: Sequence[Message], instruction: str) -> list[library.ModelMessage]:
+def to_library(
+    messages: Sequence[Message], instruction: str, names: ToolNames | None = None
+) -> list[library.ModelMessage]:
     """Return the conversation as requests and responses, in turn."""
+    names = names or ToolNames()
     out: list[library.ModelMessage] = []
     parts: list[library.ModelRequestPart] = []
     if instruction:
@@ -36,23 +41,30 @@ def to_library(messages: Sequence[Message], instruction: str) -> list[library.Mo
             if parts or not out:
                 out.append(library.ModelRequest(parts=parts))
                 parts = []
-            out.append(_response(message))
+            out.append(_response(message, names))
         else:
-            parts.append(_request_part(message))
+            parts.append(_request_part(message, names))
     if parts:
         out.append(library.ModelRequest(parts=parts))
     return out
 
 
-def _request_part(message: Message) -> library.ModelRequestPart:
-    twin = message.twin
-    if twin is None:
-        twin = _make_request_part(message)
+def _request_part(message: Message, names: ToolNames) -> library.ModelRequestPart:
+    twin = cast("library.ModelRequestPart | None", message.twin)
+    if twin is None or not _is_named(twin, message, names):
+        twin = _make_request_part(message, names)
         message.keep_twin(twin)
-    return cast("library.ModelRequestPart", twin)
+    return twin
 
 
-def _make_request_part(message: Message) -> library.ModelRequestPart:
+def _is_named(part: library.ModelRequestPart, message: Message, names: ToolNames) -> bool:
+    """Tell whether the part names its tool as this request does."""
+    if not isinstance(part, library.ToolReturnPart):
+        return True
+    return part.tool_name == names.sent(message.tool_name)
+
+
+def _make_request_part(message: Message, names: ToolNames) -> library.ModelRequestPart:
     if message.role == "system":
         return library.SystemPromptPart(message.text)
     content: Any = message.content
@@ -61,7 +73,7 @@ def _make_request_part(message: Message) -> library.ModelRequestPart:
     if message.role == "user":
         return library.UserPromptPart(content)
     return library.ToolReturnPart(
-        tool_name=message.tool_name,
+        tool_name=names.sent(message.tool_name),
         content=content,
         tool_call_id=message.tool_call_id,
         outcome="failed" if message.is_error else "success",
@@ -82,12 +94,26 @@ def _user_content(part: Part) -> library.UserContent:
             return library.BinaryContent(part.data, media_type=part.media_type)
 
 
-def _response(message: Message) -> library.ModelResponse:
-    twin = message.twin
-    if twin is None:
-        twin = _restored(message) or _made(message)
-        message.keep_twin(twin)
-    return cast("library.ModelResponse", twin)
+def _response(message: Message, names: ToolNames) -> library.ModelResponse:
+    twin = cast("library.ModelResponse | None", message.twin)
+    response = twin or _restored(message) or _made(message)
+    if message.tool_calls:
+        response = _named(response, [names.sent(call.name) for call in message.tool_calls])
+    if response is not twin:
+        message.keep_twin(response)
+    return response
+
+
+def _named(response: library.ModelResponse, wanted: Sequence[str]) -> library.ModelResponse:
+    """Return the response with its calls under these names; itself, if they are."""
+    if [call.tool_name for call in response.tool_calls] == list(wanted):
+        return response
+    left = iter(wanted)
+    parts: list[Any] = list(response.parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, library.ToolCallPart):
+            parts[place] = replace(cast("Any", part), tool_name=next(left))
+    return replace(response, parts=parts)
 
 
 def _made(message: Message) -> library.ModelResponse:
@@ -116,16 +142,18 @@ def _restored(message: Message) -> library.ModelResponse | None:
     return response if same else None
 
 
-def from_library(response: library.ModelResponse) -> Message:
+def from_library(response: library.ModelResponse, names: ToolNames | None = None) -> Message:
     """Return a reply as our message, with the response as its twin."""
+    names = names or ToolNames()
+    ours = _named(response, [names.received(call.tool_name) for call in response.tool_calls])
     usage = response.usage
     message = Message(
         "assistant",
         response.text or "",
-        _calls(response),
+        _calls(ours),
         usage=Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens),
         finish_reason=response.finish_reason or "",
-        provider=_worth_keeping(response),
+        provider=_worth_keeping(ours),
     )
     message.keep_twin(response)
     return message

@@ -6,7 +6,7 @@ newer one is `openai-responses:`.
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Self, cast
+from typing import Any, Final, NamedTuple, Self, cast
 
 from pydantic_ai import direct
 from pydantic_ai import messages as library
@@ -20,6 +20,7 @@ from taskloom.agent.chat_model import Delta, DeltaSink, ModelRequest, ToolInfo
 from taskloom.agent.messages import Message
 from taskloom.agent.provider_errors import explained, not_set_up
 from taskloom.agent.provider_messages import from_library, to_library
+from taskloom.agent.provider_names import ToolNames
 
 TIMEOUT_S: Final = 300.0
 """A server that says nothing for this long will not say anything; `settings` may change it."""
@@ -51,7 +52,7 @@ class ProviderModel:
         """Wrap a model of the library."""
         self._model = model
         self._name = name or model.model_name
-        self._tools: tuple[Sequence[ToolInfo], ModelRequestParameters] | None = None
+        self._offer: _Offer | None = None
 
     @property
     def name(self) -> str:
@@ -80,51 +81,63 @@ class ProviderModel:
         if refresh is not None:
             refresh()
         with explained(self._name):
-            messages = to_library(request.messages, request.instruction)
+            offer = self._offered(request.tools)
+            messages = to_library(request.messages, request.instruction, offer.names)
             settings = _settings(request.settings)
-            parameters = self._parameters(request.tools)
             if request.on_delta is None:
                 response = await direct.model_request(
                     self._model,
                     messages,
                     model_settings=settings,
-                    model_request_parameters=parameters,
+                    model_request_parameters=offer.parameters,
                 )
-                return from_library(response)
+                return from_library(response, offer.names)
             async with direct.model_request_stream(
-                self._model, messages, model_settings=settings, model_request_parameters=parameters
+                self._model,
+                messages,
+                model_settings=settings,
+                model_request_parameters=offer.parameters,
             ) as stream:
-                await _tell(stream, request.on_delta)
+                await _tell(stream, request.on_delta, offer.names)
                 response = stream.get()
                 if not response.parts and response.finish_reason is None:
                     raise ValueError("the stream held no reply")
-                return from_library(response)
+                return from_library(response, offer.names)
 
-    def _parameters(self, tools: Sequence[ToolInfo]) -> ModelRequestParameters:
+    def _offered(self, tools: Sequence[ToolInfo]) -> "_Offer":
         """Return the tool definitions, made anew only when the tools are others."""
-        if self._tools is None or self._tools[0] is not tools:
+        if self._offer is None or self._offer.tools is not tools:
+            names = ToolNames(tool.name for tool in tools)
             definitions = [
                 ToolDefinition(
-                    name=tool.name,
+                    name=names.sent(tool.name),
                     description=tool.description,
                     parameters_json_schema=tool.parameters,
                 )
                 for tool in tools
             ]
-            self._tools = (tools, ModelRequestParameters(function_tools=definitions))
-        return self._tools[1]
+            self._offer = _Offer(tools, names, ModelRequestParameters(function_tools=definitions))
+        return self._offer
+
+
+class _Offer(NamedTuple):
+    """The tools of a request, as the provider is told of them."""
+
+    tools: Sequence[ToolInfo]
+    names: ToolNames
+    parameters: ModelRequestParameters
 
 
 def _settings(settings: Mapping[str, Any]) -> ModelSettings:
     return cast("ModelSettings", {"timeout": TIMEOUT_S, **settings})
 
 
-async def _tell(stream: Any, on_delta: DeltaSink) -> None:
+async def _tell(stream: Any, on_delta: DeltaSink, names: ToolNames) -> None:
     """Hand over each piece; tool calls are counted by their place among the calls."""
     places: dict[int, int] = {}
     async for event in stream:
         if isinstance(event, library.PartStartEvent):
-            delta = _first(event, places)
+            delta = _first(event, places, names)
         elif isinstance(event, library.PartDeltaEvent):
             delta = _more(event, places)
         else:
@@ -133,7 +146,7 @@ async def _tell(stream: Any, on_delta: DeltaSink) -> None:
             await on_delta(delta)
 
 
-def _first(event: library.PartStartEvent, places: dict[int, int]) -> Delta | None:
+def _first(event: library.PartStartEvent, places: dict[int, int], names: ToolNames) -> Delta | None:
     part = event.part
     if isinstance(part, library.TextPart):
         return Delta(text=part.content) if part.content else None
@@ -142,7 +155,8 @@ def _first(event: library.PartStartEvent, places: dict[int, int]) -> Delta | Non
     if isinstance(part, library.ToolCallPart):
         place = places.setdefault(event.index, len(places))
         written = part.args_as_json_str() if part.args else ""
-        return Delta(call_index=place, tool_name=part.tool_name, arguments=written)
+        name = names.received(part.tool_name)
+        return Delta(call_index=place, tool_name=name, arguments=written)
     return None
 
 

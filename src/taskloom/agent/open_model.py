@@ -1,6 +1,7 @@
 """Models by a string: the one place that loads the optional model library.
 
     openai:gpt-…   anthropic:claude-…   google:gemini-…   ollama:…   any more it knows
+    script:PATH    a script in a file, without the library and without a network
 
 The library takes most of a second to load, so it is loaded when the first string is opened.
 """
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from taskloom.agent.chat_model import ChatModel
 from taskloom.agent.failures import ModelFailed
+from taskloom.agent.script_file import PREFIX, script_model
 
 _ADAPTER: Final = "taskloom.agent.provider_model"
 
@@ -25,6 +27,8 @@ def open_model(name: str, *, base_url: str = "", api_key: str = "") -> ChatModel
     Raises:
         ModelFailed: the library is missing, or the name says nothing to it.
     """
+    if name.startswith(PREFIX):
+        return script_model(name)
     try:
         adapter: Any = importlib.import_module(_ADAPTER)
     except ImportError as error:

@@ -1,6 +1,18 @@
-"""Storage for plan files and saved content: a small protocol and its backends."""
+"""Storage for plan files and saved content: a small protocol and its backends.
 
+`taskloom.files.objects` has one more, `ObjectFiles`, for object stores (extra `objects`).
+"""
+
+from taskloom.files.local import LocalFiles
 from taskloom.files.memory import MemoryFiles
-from taskloom.files.protocol import Backend, Creating, FileInfo, Locking
+from taskloom.files.protocol import Backend, Creating, FileInfo, Locking, Versioning
 
-__all__ = ["Backend", "Creating", "FileInfo", "Locking", "MemoryFiles"]
+__all__ = [
+    "Backend",
+    "Creating",
+    "FileInfo",
+    "LocalFiles",
+    "Locking",
+    "MemoryFiles",
+    "Versioning",
+]

@@ -1,8 +1,10 @@
-"""What plan files and saved content ask of a storage: four async methods, and two it may add.
+"""What plan files and saved content ask of a storage: four async methods, and three it may add.
 
 Paths are text with `/` between the parts. Content is text and comes back character for
-character, whatever line ends it holds. A missing file is `FileNotFoundError`; everything else
-that goes wrong is an `OSError`, and then nothing has changed.
+character, whatever line ends or lone surrogates it holds. A missing file is
+`FileNotFoundError`, a path that leads out of the storage `PermissionError`, one that cannot be
+a path at all `ValueError`; everything else that goes wrong is an `OSError`, and then nothing
+has changed.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -72,5 +74,18 @@ class Creating(Protocol):
 
         Raises:
             FileExistsError: it does; it is left as it is.
+        """
+        ...
+
+
+@runtime_checkable
+class Versioning(Protocol):
+    """A backend that can tell cheaply whether something may have changed."""
+
+    async def version(self, path: str) -> str:
+        """Return a text that is another when what is at the path may be another; "" if nothing is.
+
+        Of a file it is the `version` of its listing. Of a directory it changes when a file
+        directly in it is added, replaced whole or removed.
         """
         ...

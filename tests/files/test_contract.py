@@ -1,0 +1,55 @@
+"""Every storage keeps the contract: in memory, on the disk, and over object stores."""
+
+from pathlib import Path
+
+import pytest
+from obstore.store import LocalStore, MemoryStore
+
+from taskloom.files import Backend, Creating, LocalFiles, Locking, MemoryFiles, Versioning
+from taskloom.files.objects import ObjectFiles
+from taskloom.testing import FilesContract
+
+
+@pytest.mark.spec("PT-103")
+class TestMemoryFiles(FilesContract):
+    def make_files(self) -> Backend:
+        return MemoryFiles()
+
+
+@pytest.mark.spec("PT-103")
+class TestLocalFiles(FilesContract):
+    @pytest.fixture(autouse=True)
+    def _somewhere(self, tmp_path: Path) -> None:
+        self.root = tmp_path / "not" / "yet"
+
+    def make_files(self) -> Backend:
+        return LocalFiles(self.root)
+
+    def same_files(self, files: Backend) -> Backend:
+        return LocalFiles(self.root)
+
+
+@pytest.mark.spec("PT-103")
+class TestObjectsInMemory(FilesContract):
+    def make_files(self) -> Backend:
+        return ObjectFiles(MemoryStore())
+
+
+@pytest.mark.spec("PT-103")
+class TestObjectsInADirectory(FilesContract):
+    @pytest.fixture(autouse=True)
+    def _somewhere(self, tmp_path: Path) -> None:
+        self.root = tmp_path
+
+    def make_files(self) -> Backend:
+        return ObjectFiles(LocalStore(prefix=self.root))
+
+
+def test_each_backend_says_what_it_can_beyond_the_four_methods(tmp_path: Path) -> None:
+    objects = ObjectFiles(MemoryStore())
+    for files in (LocalFiles(tmp_path), MemoryFiles()):
+        assert isinstance(files, Creating)
+        assert isinstance(files, Locking)
+        assert isinstance(files, Versioning)
+    assert isinstance(objects, Creating)
+    assert not isinstance(objects, Locking)

@@ -121,7 +121,11 @@ async def test_writing_asks_first_and_replaces_whole(project: Project) -> None:
     assert script.read_text() == "new"
     assert script.stat().st_mode & 0o777 == 0o755
     assert (project.root / "deep/er/a.txt").read_text(encoding="utf-8") == "你好"
-    assert project.asked[-1] == PermissionRequest("write", "deep/er/a.txt")
+    target = str(project.root.resolve() / "deep/er/a.txt")
+    assert project.asked[-1] == PermissionRequest(
+        "write", "deep/er/a.txt", target=target, before=None, after="你好"
+    )
+    assert (project.asked[-2].before, project.asked[-2].after) == ("old", "new")
     assert sorted(path.name for path in (project.root / "deep/er").iterdir()) == ["a.txt"]
 
 

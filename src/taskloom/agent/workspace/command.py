@@ -6,9 +6,7 @@ from msgspec import Meta
 
 from taskloom.agent.tool import Tool
 from taskloom.agent.workspace.ground import Ground, make_tool
-from taskloom.agent.workspace.paths import resolve
 from taskloom.agent.workspace.permission import PermissionRequest
-from taskloom.agent.workspace.process import run_bounded
 
 TIMEOUT_S: Final = 120
 TIMEOUT_MAX_S: Final = 3600
@@ -23,12 +21,12 @@ def command_tool(ground: Ground) -> Tool:
         timeout_s: Annotated[int, Meta(ge=1, le=TIMEOUT_MAX_S)] = TIMEOUT_S,
         directory: str = ".",
     ) -> str:
-        where = resolve(ground.root, directory)
+        where = ground.resolve(directory)
         if not where.is_dir():
             raise NotADirectoryError(texts.no_folder.format(path=directory))
-        await ground.ask(PermissionRequest("run", directory, command=tuple(argv)))
+        await ground.ask(PermissionRequest("run", directory, tuple(argv), target=str(where)))
         try:
-            done = await run_bounded(argv, where, ground.environment, timeout_s=timeout_s)
+            done = await ground.commands.run(argv, where, ground.environment, timeout_s=timeout_s)
         except FileNotFoundError as error:
             raise FileNotFoundError(texts.no_program.format(program=argv[0])) from error
         if done.timed_out:

@@ -11,6 +11,7 @@ from taskloom.agent.chat_model import ToolInfo
 from taskloom.agent.schema import arguments_type, check_struct, json_schema
 from taskloom.agent.tool import Tool, ToolKind
 from taskloom.agent.tool_function import run_function
+from taskloom.agent.workspace.access import Commands, LocalCommands, TextFiles
 from taskloom.agent.workspace.paths import is_secret, resolve, shown
 from taskloom.agent.workspace.permission import NotPermitted, PermissionRequest, Permit
 from taskloom.agent.workspace.workspace_texts import WorkspaceTexts
@@ -23,6 +24,32 @@ class Ground(Struct, frozen=True):
     permit: Permit
     texts: WorkspaceTexts
     environment: Mapping[str, str]
+    also: tuple[Path, ...] = ()
+    files: TextFiles | None = None
+    """Where texts are read and written; None for the disk, which can be read in pieces too."""
+    commands: Commands = LocalCommands()
+
+    def resolve(self, path: str) -> Path:
+        """Return where a path really is.
+
+        Raises:
+            OutsideWorkspace: it leads out.
+        """
+        return resolve(self.root, path, self.also)
+
+    def home(self, real: Path) -> Path:
+        """Return the directory, resolved, of which a resolved path is a part."""
+        roots = [one.resolve() for one in (self.root, *self.also)]
+        return next(one for one in roots if real.is_relative_to(one))
+
+    def shown(self, real: Path) -> str:
+        """Return a resolved path as the model knows it."""
+        home = self.home(real)
+        return shown(home, real) if home == self.root.resolve() else str(real)
+
+    def is_secret(self, real: Path) -> bool:
+        """Tell whether a resolved path looks like it holds a secret."""
+        return is_secret(self.home(real), real)
 
     async def readable(self, path: str) -> Path:
         """Return a path that may be read; a secret needs permission.
@@ -31,23 +58,24 @@ class Ground(Struct, frozen=True):
             OutsideWorkspace: it leads out.
             NotPermitted: it is a secret, and the answer was no.
         """
-        real = resolve(self.root, path)
-        if is_secret(self.root, real):
-            name = shown(self.root, real)
-            await self.ask(PermissionRequest("read_secret", name, secret=True))
+        real = self.resolve(path)
+        if self.is_secret(real):
+            name = self.shown(real)
+            request = PermissionRequest("read_secret", name, secret=True, target=str(real))
+            await self.ask(request)
         return real
 
-    async def writable(self, path: str) -> Path:
-        """Return a path that may be written, with permission.
+    async def ask_to_write(self, real: Path, before: str | None, after: str | None) -> None:
+        """Ask whether a file may be given another text.
 
         Raises:
-            OutsideWorkspace: it leads out.
             NotPermitted: the answer was no.
         """
-        real = resolve(self.root, path)
-        secret = is_secret(self.root, real)
-        await self.ask(PermissionRequest("write", shown(self.root, real), secret=secret))
-        return real
+        secret = self.is_secret(real)
+        request = PermissionRequest(
+            "write", self.shown(real), (), secret, str(real), before=before, after=after
+        )
+        await self.ask(request)
 
     async def ask(self, request: PermissionRequest) -> None:
         """Ask for permission.

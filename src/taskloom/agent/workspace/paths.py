@@ -6,6 +6,7 @@ it keeps a model honest and is no wall against another program that swaps files 
 """
 
 import fnmatch
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,8 +24,8 @@ class OutsideWorkspace(Exception):
     """A path that leads out of the workspace."""
 
 
-def resolve(root: Path, path: str) -> Path:
-    """Return where a path inside the workspace really is.
+def resolve(root: Path, path: str, also: Sequence[Path] = ()) -> Path:
+    """Return where a path inside the workspace, or one of its other directories, really is.
 
     Raises:
         OutsideWorkspace: it leads out.
@@ -33,7 +34,7 @@ def resolve(root: Path, path: str) -> Path:
     if "\0" in path:
         raise OutsideWorkspace("a path cannot hold a zero byte")
     real = (real_root / path).resolve()
-    if not real.is_relative_to(real_root):
+    if not any(real.is_relative_to(one.resolve()) for one in (root, *also)):
         raise OutsideWorkspace(
             f"`{path}` is outside the workspace; use paths inside it, such as `src/main.py`"
         )

@@ -9,12 +9,19 @@ Action: TypeAlias = Literal["read_secret", "write", "run"]
 
 
 class PermissionRequest(Struct, frozen=True):
-    """What a tool is about to do: to which path, or with which command."""
+    """What a tool is about to do: to which path, or with which command.
+
+    `target` is the path resolved. For a write, `after` is the file's text as it would be and
+    `before` as it is; both are None where the texts are too long to be shown.
+    """
 
     action: Action
     path: str = ""
     command: tuple[str, ...] = ()
     secret: bool = False
+    target: str = ""
+    before: str | None = None
+    after: str | None = None
 
 
 Permit: TypeAlias = Callable[[PermissionRequest], Awaitable[bool]]

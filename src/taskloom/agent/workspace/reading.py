@@ -1,5 +1,6 @@
 """read_file and list_dir: bounded, numbered, and honest about what was left out."""
 
+import io
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -28,7 +29,10 @@ def read_tool(ground: Ground) -> Tool:
         limit: Annotated[int, Meta(ge=1, le=LINES_MAX)] = LINES_MAX,
     ) -> str:
         file = await ground.readable(path)
-        return await anyio.to_thread.run_sync(_read, ground, file, path, offset, limit)
+        if ground.files is None or file.is_dir():
+            return await anyio.to_thread.run_sync(_read, ground, file, path, offset, limit)
+        text = io.StringIO(await ground.files.read(file), newline=None)
+        return _numbered(ground, text, offset, limit)
 
     return make_tool(
         read_file,
@@ -48,15 +52,19 @@ def _read(ground: Ground, file: Path, path: str, offset: int, limit: int) -> str
     with file.open("rb") as probe:
         if b"\0" in probe.read(8192):
             raise ValueError(ground.texts.binary.format(path=path))
+    with file.open(encoding="utf-8", errors="replace") as text:
+        return _numbered(ground, text, offset, limit)
+
+
+def _numbered(ground: Ground, text: TextIO, offset: int, limit: int) -> str:
     lines: list[str] = []
     size = 0
-    with file.open(encoding="utf-8", errors="replace") as text:
-        for number, line in enumerate(islice(_lines(text), offset - 1, None), offset):
-            if len(lines) == limit or size > OUTPUT_CHARS_MAX:
-                lines.append(ground.texts.more_lines.format(number=number))
-                break
-            lines.append(f"{number}\t{line}")
-            size += len(line)
+    for number, line in enumerate(islice(_lines(text), offset - 1, None), offset):
+        if len(lines) == limit or size > OUTPUT_CHARS_MAX:
+            lines.append(ground.texts.more_lines.format(number=number))
+            break
+        lines.append(f"{number}\t{line}")
+        size += len(line)
     return "\n".join(lines) or ground.texts.empty
 
 

@@ -61,7 +61,7 @@ def _command(start: Path, pattern: str, glob: str) -> list[str]:
 
 async def _lines(ground: Ground, start: Path, pattern: str, glob: str) -> list[str]:
     """Return `path:number:text` for each match, but of secrets only what was asked for by name."""
-    root = ground.root.resolve()
+    root = ground.home(start)
     command = _command(start.relative_to(root), pattern, glob)
     done = await run_bounded(command, root, ground.environment, timeout_s=TIMEOUT_S)
     if done.timed_out:
@@ -70,5 +70,5 @@ async def _lines(ground: Ground, start: Path, pattern: str, glob: str) -> list[s
     for line in done.output.split("\n"):
         path, whole, rest = line.removeprefix("./").partition("\0")
         if whole and (root / path == start or not is_secret(root, root / path)):
-            lines.append(f"{path}:{rest}")
+            lines.append(f"{path if root == ground.root.resolve() else root / path}:{rest}")
     return lines

@@ -7,11 +7,12 @@ secret need the permit's yes, each time. Everything returned is bounded.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from taskloom.agent.texts import Language
 from taskloom.agent.tool import Tool
+from taskloom.agent.workspace.access import Commands, LocalCommands, TextFiles
 from taskloom.agent.workspace.command import command_tool
 from taskloom.agent.workspace.ground import Ground
 from taskloom.agent.workspace.permission import Permit, refuse_all
@@ -32,13 +33,31 @@ class Workspace:
         permit: Permit = refuse_all,
         language: Language | None = None,
         environment: Mapping[str, str] | None = None,
+        also: Sequence[str | os.PathLike[str]] = (),
+        files: TextFiles | None = None,
+        commands: Commands | None = None,
     ) -> None:
         """Name the directory and who is asked; without a permit nothing is written or run.
 
-        Commands get `environment`; by default that of this process without its keys and tokens.
+        Args:
+            directory: where paths begin.
+            permit: says yes or no before anything is written, run or let out.
+            language: of what the tools say.
+            environment: of commands; by default this process's without its keys and tokens.
+            also: other directories that may be used, by their whole paths.
+            files: how texts are read and written; by default on the disk.
+            commands: how programs are run; by default here.
         """
         variables = harmless_environment() if environment is None else environment
-        self._ground = Ground(Path(directory), permit, workspace_texts(language), variables)
+        self._ground = Ground(
+            Path(directory),
+            permit,
+            workspace_texts(language),
+            variables,
+            tuple(Path(one) for one in also),
+            files,
+            commands or LocalCommands(),
+        )
 
     def tools(self, *, writes: bool = True, commands: bool = True) -> list[Tool]:
         """Return the tools; leave out those that write or run commands on request."""

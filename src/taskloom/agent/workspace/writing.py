@@ -1,25 +1,33 @@
-"""write_file and edit_file: whole or not at all, and only with permission."""
+"""write_file and edit_file: whole or not at all, and only with permission.
 
-import os
+Permission is asked with the text as it would be, so that a person sees what is about to change.
+An edit is made anew on what is there after the answer: answers take their time.
+"""
+
 from pathlib import Path
+from typing import Final
 
-import anyio.to_thread
-
-from taskloom.agent.messages import new_id
 from taskloom.agent.tool import Tool
+from taskloom.agent.workspace.access import DiskFiles, TextFiles
 from taskloom.agent.workspace.ground import Ground, make_tool
-from taskloom.agent.workspace.paths import shown
+
+SHOWN_BYTES_MAX: Final = 1_000_000
+"""Longer files are not read only to show a person what would change."""
 
 
 def write_tool(ground: Ground) -> Tool:
     """Return `write_file(path, content)`."""
+    files = ground.files or DiskFiles()
 
     async def write_file(path: str, content: str) -> str:
-        file = await ground.writable(path)
+        file = ground.resolve(path)
         if file.is_dir():
             raise IsADirectoryError(ground.texts.is_directory.format(path=path))
-        await anyio.to_thread.run_sync(_replace, file, content)
-        return ground.texts.written.format(path=shown(ground.root, file), chars=len(content))
+        before = await _text_to_show(files, file)
+        short = len(content) <= SHOWN_BYTES_MAX and not _is_long(file)
+        await ground.ask_to_write(file, before, content if short else None)
+        await files.write(file, content)
+        return ground.texts.written.format(path=ground.shown(file), chars=len(content))
 
     texts = ground.texts
     return make_tool(
@@ -29,13 +37,23 @@ def write_tool(ground: Ground) -> Tool:
 
 def edit_tool(ground: Ground) -> Tool:
     """Return `edit_file(path, old, new, all)`."""
+    files = ground.files or DiskFiles()
 
     async def edit_file(path: str, old: str, new: str, replace_all: bool = False) -> str:
-        file = await ground.writable(path)
-        count = await anyio.to_thread.run_sync(
-            lambda: _edit(ground, file, path, old=old, new=new, every=replace_all)
-        )
-        return ground.texts.edited.format(path=shown(ground.root, file), count=count)
+        file = ground.resolve(path)
+        if file.is_dir() or (ground.files is None and not file.is_file()):
+            raise FileNotFoundError(ground.texts.no_file.format(path=path))
+        if ground.is_secret(file):
+            await ground.ask_to_write(file, None, None)  # First: what an edit says is told by it.
+        else:
+            before = await files.read(file)
+            after, _ = _edited(ground, before, path, old=old, new=new, every=replace_all)
+            short = max(len(before), len(after)) <= SHOWN_BYTES_MAX
+            await ground.ask_to_write(file, before if short else None, after if short else None)
+        now = await files.read(file)
+        after, count = _edited(ground, now, path, old=old, new=new, every=replace_all)
+        await files.write(file, after)
+        return ground.texts.edited.format(path=ground.shown(file), count=count)
 
     texts = ground.texts
     return make_tool(
@@ -49,29 +67,30 @@ def edit_tool(ground: Ground) -> Tool:
     )
 
 
-def _edit(ground: Ground, file: Path, path: str, *, old: str, new: str, every: bool) -> int:
-    if not file.is_file():
-        raise FileNotFoundError(ground.texts.no_file.format(path=path))
-    # Bytes and not text: line ends stay what they are.
-    text = file.read_bytes().decode("utf-8")
+def _edited(
+    ground: Ground, text: str, path: str, *, old: str, new: str, every: bool
+) -> tuple[str, int]:
     count = text.count(old) if old else 0
     if count == 0:
         raise ValueError(ground.texts.old_missing.format(path=path))
     if count > 1 and not every:
         raise ValueError(ground.texts.old_ambiguous.format(path=path, count=count))
-    _replace(file, text.replace(old, new))
-    return count
+    return text.replace(old, new), count
 
 
-def _replace(file: Path, content: str) -> None:
-    """Put new content in place of a file in one step, with the old file's rights."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_name(new_id(".new-"))  # Short: the file's own name may be as long as can be.
+async def _text_to_show(files: TextFiles, file: Path) -> str | None:
+    """Return what a file holds now; None if there is none, or nothing a person could read."""
+    if not 0 <= _size(file) <= SHOWN_BYTES_MAX:
+        return None
     try:
-        fresh.write_bytes(content.encode("utf-8"))
-        if file.exists():
-            os.chmod(fresh, file.stat().st_mode)
-        fresh.replace(file)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
+        return await files.read(file)
+    except (OSError, ValueError):
+        return None
+
+
+def _is_long(file: Path) -> bool:
+    return _size(file) > SHOWN_BYTES_MAX
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.is_file() else -1

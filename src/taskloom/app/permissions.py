@@ -6,8 +6,7 @@ Task tools never ask: they write to the board alone.
 
 import asyncio
 import shlex
-from collections.abc import Awaitable, Callable, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -52,36 +51,23 @@ class Question(Struct, frozen=True):
 Ask: TypeAlias = Callable[[Question], Awaitable[Answer]]
 
 
-class Allowed(Struct, frozen=True, kw_only=True):
-    """What needs no question, for runs without a person."""
-
-    write: tuple[str, ...] = ()
-    """Patterns of paths, such as `src/**` or `*.md`."""
-    run: tuple[str, ...] = ()
-    """Beginnings of commands, such as `pytest` or `git diff`."""
-
-    def covers(self, request: PermissionRequest) -> bool:
-        """Tell whether a request is on the list; secrets never are."""
-        if request.secret:
-            return False
-        if request.action == "write":
-            return any(fnmatchcase(request.path, pattern) for pattern in self.write)
-        if request.action == "run":
-            return any(_begins(request.command, shlex.split(allowed)) for allowed in self.run)
-        return False
+Covers: TypeAlias = Callable[[PermissionRequest], bool]
+"""Tells whether a request is on the allow list."""
 
 
-NOTHING = Allowed()
+def nothing(_: PermissionRequest) -> bool:
+    """Allow nothing: an empty list."""
+    return False
 
 
 class Permissions:
     """The answers of one session."""
 
     def __init__(
-        self, allowed: Allowed = NOTHING, *, ask: Ask | None = None, yes: bool = False
+        self, covers: Covers = nothing, *, ask: Ask | None = None, yes: bool = False
     ) -> None:
         """Say who is asked; with `yes` nobody is, and everything but secrets is allowed."""
-        self._allowed = allowed
+        self._covers = covers
         self._ask = ask
         self._yes = yes
         self._remembered: set[str] = set()
@@ -112,8 +98,4 @@ class Permissions:
         request = question.request
         if self._yes and not request.secret:
             return True
-        return self._allowed.covers(request) or question.for_session in self._remembered
-
-
-def _begins(command: Sequence[str], allowed: Sequence[str]) -> bool:
-    return bool(allowed) and tuple(command[: len(allowed)]) == tuple(allowed)
+        return self._covers(request) or question.for_session in self._remembered

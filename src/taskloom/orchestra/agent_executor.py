@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from taskloom.agent import (
     Agent,
@@ -22,13 +23,17 @@ from taskloom.orchestra.settings import DEFAULTS
 from taskloom.orchestra.worker_texts import worker_texts
 
 
+MakeTools: TypeAlias = Callable[[str], Sequence[ToolLike]]
+"""Makes the working tools of the worker of this name."""
+
+
 class AgentExecutor:
     """Runs workers as agents on a model, with working tools beside their Task tools."""
 
     def __init__(
         self,
         model: ChatModel | str,
-        tools: Sequence[ToolLike] = (),
+        tools: Sequence[ToolLike] | MakeTools = (),
         *,
         middleware: Callable[[Job], Sequence[Middleware]] | None = None,
         language: Language = "en",
@@ -39,14 +44,16 @@ class AgentExecutor:
 
         Args:
             model: a model, or a string such as `openai:gpt-…`.
-            tools: the working tools; a definition, a pool and a dispatch can narrow them.
+            tools: the working tools, or what makes them for a worker of this name; a definition,
+                a pool and a dispatch can narrow them.
             middleware: makes the middlewares of one run.
             language: of the built-in texts.
             retry: when a failed model call is made again.
             max_iterations: model calls of one run.
         """
         self._model = model
-        self._tools = {tool.name: tool for tool in map(as_tool, tools)}
+        self._make_tools: MakeTools = tools if callable(tools) else _same(tools)
+        self._names = tuple(as_tool(tool).name for tool in self._make_tools("worker"))
         self._middleware = middleware
         self._language: Language = language
         self._retry = retry
@@ -60,7 +67,7 @@ class AgentExecutor:
     @property
     def tools(self) -> Sequence[str]:
         """The working tools."""
-        return tuple(self._tools)
+        return self._names
 
     def begin(self, job: Job, emit: Emit) -> "_AgentRun":
         """Make an agent for one run."""
@@ -83,7 +90,8 @@ class AgentExecutor:
 
     def _chosen(self, job: Job) -> list[Tool]:
         allowed = job.allowed_tools
-        return [tool for name, tool in self._tools.items() if allowed is None or name in allowed]
+        tools = map(as_tool, self._make_tools(job.worker_agent_id))
+        return [tool for tool in tools if allowed is None or tool.name in allowed]
 
 
 class _AgentRun:
@@ -116,6 +124,13 @@ def _outcome(result: Result) -> Outcome:
             Code.INTERNAL_ERROR, f"The worker asked a person ({asked}), and none was there."
         )
     return Outcome(text=result.text)
+
+
+def _same(tools: Sequence[ToolLike]) -> MakeTools:
+    def make(_: str) -> Sequence[ToolLike]:
+        return tools
+
+    return make
 
 
 def _prompt(job: Job, template: str) -> str:

@@ -1,0 +1,97 @@
+"""From configuration to a model that answers, or a sentence that says what to set."""
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from taskloom.agent import ChatModel, ModelFailed, open_model
+from taskloom.config import FILE_NAME, MODEL_VARIABLE, Config, ModelConfig
+from taskloom.orchestra import ConfigError
+
+KEY_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "cerebras": ("CEREBRAS_API_KEY",),
+    "cohere": ("CO_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+    "fireworks": ("FIREWORKS_API_KEY",),
+    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "groq": ("GROQ_API_KEY",),
+    "huggingface": ("HF_TOKEN",),
+    "mistral": ("MISTRAL_API_KEY",),
+    "moonshotai": ("MOONSHOTAI_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "openai-chat": ("OPENAI_API_KEY",),
+    "openai-responses": ("OPENAI_API_KEY",),
+    "openrouter": ("OPENROUTER_API_KEY",),
+    "together": ("TOGETHER_API_KEY",),
+}
+"""Where each provider's key is looked for, so that a missing one is told before anything starts."""
+
+_ADDRESS_VARIABLES: Final = {"openai": "OPENAI_BASE_URL", "openai-chat": "OPENAI_BASE_URL"}
+"""A server of one's own, which may need no key."""
+
+NO_MODEL: Final = (
+    "No model is configured. Set one of these:\n"
+    f"  {MODEL_VARIABLE}=anthropic:claude-… with ANTHROPIC_API_KEY, or openai:gpt-… with "
+    "OPENAI_API_KEY, or google:gemini-… with GOOGLE_API_KEY\n"
+    f'  [model] name = "provider:model" in {FILE_NAME}; `taskloom init` writes one\n'
+    "Without a model or a key, `taskloom demo` shows a run."
+)
+
+
+def chat_model(
+    config: Config, environ: Mapping[str, str] | None = None, *, name: str = ""
+) -> ChatModel:
+    """Return the model of the house, or the one of this `name`.
+
+    Raises:
+        ConfigError: none is configured, its key is missing, or it cannot be opened.
+    """
+    variables = os.environ if environ is None else environ
+    model = _chosen(config.model, name)
+    if not model.name:
+        raise ConfigError(NO_MODEL, variable=MODEL_VARIABLE)
+    if ":" not in model.name:
+        raise ConfigError(
+            f"The model {model.name!r} has no provider: write `provider:model`, such as "
+            f"`anthropic:{model.name}`.",
+            model=model.name,
+        )
+    key = _key(model, variables)
+    try:
+        return open_model(model.name, base_url=model.base_url, api_key=key)
+    except ModelFailed as error:
+        raise ConfigError(error.message, model=model.name, kind=error.kind) from error
+
+
+def _chosen(model: ModelConfig, name: str) -> ModelConfig:
+    if not name or name == model.name:
+        return model
+    if name.partition(":")[0] == model.name.partition(":")[0]:
+        return ModelConfig(name=name, base_url=model.base_url, api_key_env=model.api_key_env)
+    return ModelConfig(name=name)
+
+
+def _key(model: ModelConfig, environ: Mapping[str, str]) -> str:
+    """Return the key, or nothing where none is needed."""
+    provider = model.name.partition(":")[0]
+    if model.api_key_env:
+        key = environ.get(model.api_key_env, "")
+        if not key:
+            raise _no_key(model.name, (model.api_key_env,))
+        return key
+    known = KEY_VARIABLES.get(provider, ())
+    key = next((environ[name] for name in known if environ.get(name)), "")
+    own_server = model.base_url or environ.get(_ADDRESS_VARIABLES.get(provider, ""))
+    if known and not key and not own_server:
+        raise _no_key(model.name, known)
+    return key
+
+
+def _no_key(model: str, names: tuple[str, ...]) -> ConfigError:
+    return ConfigError(
+        f"{model} needs a key: set the environment variable {' or '.join(names)}. Another "
+        f"variable can be named as `api_key_env` under [model] in {FILE_NAME}.",
+        model=model,
+        variables=list(names),
+    )

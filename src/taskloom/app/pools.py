@@ -1,0 +1,174 @@
+"""From configuration and definitions to pools of workers."""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from taskloom.config import (
+    FILE_NAME,
+    AcpExecutorConfig,
+    CallableConfig,
+    Config,
+    ExecutorConfig,
+    PoolConfig,
+    ProcessConfig,
+    WorkerConfig,
+    find_definition,
+    load_definitions,
+)
+from taskloom.config.explain import meant
+from taskloom.orchestra import (
+    AgentDefinition,
+    CallableExecutor,
+    ConfigError,
+    Executor,
+    Pool,
+    ProcessExecutor,
+    Worker,
+    check_pools,
+)
+
+MakeAgentExecutor: TypeAlias = Callable[[AgentDefinition], Executor]
+"""Makes what carries out steps with a chat model."""
+MakeAcpExecutor: TypeAlias = Callable[[AcpExecutorConfig, Path], Executor]
+"""Makes what carries out steps with another agent, in this project."""
+
+
+def build_pools(
+    config: Config,
+    project: Path,
+    *,
+    make_agent_executor: MakeAgentExecutor,
+    make_acp_executor: MakeAcpExecutor | None = None,
+    definitions: Mapping[str, AgentDefinition] | None = None,
+) -> tuple[Pool, ...]:
+    """Return the pools that are configured, each worker with its executor.
+
+    Raises:
+        ConfigError: there is none, or one names a definition, tool or executor that is not there.
+    """
+    found = load_definitions(project, config) if definitions is None else definitions
+    makers = _Makers(config, project, make_agent_executor, make_acp_executor)
+    pools = tuple(
+        Pool(pool_id=pool.pool_id, workers=tuple(_workers(pool, f"pools[{place}]", found, makers)))
+        for place, pool in enumerate(config.pools)
+    )
+    check_pools(pools)
+    return pools
+
+
+class _Makers:
+    """Makes executors, each of them once: all workers of a kind share it."""
+
+    def __init__(
+        self,
+        config: Config,
+        project: Path,
+        make_agent: MakeAgentExecutor,
+        make_acp: MakeAcpExecutor | None,
+    ) -> None:
+        self._config = config
+        self._project = project
+        self._make_agent = make_agent
+        self._make_acp = make_acp
+        self._agents: dict[str, Executor] = {}
+        self._named: dict[str, Executor] = {}
+
+    def of(self, definition: AgentDefinition) -> Executor:
+        """Return what carries out the steps of this kind of worker."""
+        if definition.executor is not None:
+            return self.named(str(definition.executor.get("name", "")), definition.source)
+        if definition.id not in self._agents:
+            self._agents[definition.id] = self._make_agent(definition)
+        return self._agents[definition.id]
+
+    def named(self, name: str, where: str) -> Executor:
+        """Return the executor that is configured under this name."""
+        if name not in self._config.executors:
+            hint = meant(name, self._config.executors)
+            raise ConfigError(
+                f"{where}: the executor {name!r} is not under [executors] in {FILE_NAME}. {hint}"
+            )
+        if name not in self._named:
+            self._named[name] = self._make(name, self._config.executors[name])
+        return self._named[name]
+
+    def implied(self, name: str) -> AgentDefinition:
+        """Return the definition of a worker that is an executor and nothing else."""
+        executor = self._config.executors[name]
+        return AgentDefinition(
+            id=name,
+            name=name,
+            description=executor.description or f"Steps are carried out by {name}.",
+            executor={"name": name},
+            source=FILE_NAME,
+        )
+
+    def _make(self, name: str, executor: ExecutorConfig) -> Executor:
+        match executor:
+            case ProcessConfig():
+                cwd = self._project / executor.cwd
+                return ProcessExecutor(executor.command, cwd=cwd, env=executor.env)
+            case CallableConfig():
+                return CallableExecutor(load_target(executor.target, self._project))
+            case AcpExecutorConfig():
+                if self._make_acp is None:
+                    raise ConfigError(
+                        f"{FILE_NAME}: executors.{name} is of type acp, which is not to be had "
+                        "here. Use type process or callable."
+                    )
+                return self._make_acp(executor, self._project)
+
+
+def _workers(
+    pool: PoolConfig, where: str, definitions: Mapping[str, AgentDefinition], makers: _Makers
+) -> Iterator[Worker]:
+    for place, worker in enumerate(pool.workers):
+        key = f"{where}.workers[{place}]"
+        if worker.executor:
+            executor = makers.named(worker.executor, key)
+            definition = makers.implied(worker.executor)
+        else:
+            definition = find_definition(definitions, worker.agent, key)
+            executor = makers.of(definition)
+        for worker_id in _ids(worker):
+            yield Worker(
+                definition=definition,
+                executor=executor,
+                worker_id=worker_id,
+                allowed_tools=worker.allowed_tools,
+            )
+
+
+def _ids(worker: WorkerConfig) -> list[str]:
+    """Return the names of a worker and its copies; empty ones are made up from their place."""
+    if worker.count == 1 or not worker.worker_id:
+        return [worker.worker_id] * worker.count
+    return [f"{worker.worker_id}_{number}" for number in range(worker.count)]
+
+
+def load_target(target: str, project: Path) -> Callable[..., object]:
+    """Return the function that `package.module:function` means; modules of the project count.
+
+    Raises:
+        ConfigError: it cannot be imported.
+    """
+    module, _, path = target.partition(":")
+    if str(project.absolute()) not in sys.path:
+        sys.path.append(str(project.absolute()))
+    try:
+        found: object = importlib.import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+    except Exception as error:
+        raise ConfigError(
+            f"{FILE_NAME}: the target {target!r} of an executor cannot be loaded: "
+            f"{type(error).__name__}: {error}. Modules are looked for where Python does, and in "
+            f"{project}.",
+            target=target,
+        ) from error
+    if not callable(found):
+        raise ConfigError(f"{FILE_NAME}: the target {target!r} of an executor is no function.")
+    return found

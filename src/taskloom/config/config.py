@@ -1,0 +1,183 @@
+"""What may stand in `taskloom.toml`: every section, every key, its type and its default."""
+
+from datetime import timedelta
+from typing import Annotated, Any, Final, TypeAlias
+
+from msgspec import Meta, Struct, structs
+
+from taskloom.agent import Language
+from taskloom.board import Rules
+from taskloom.board.limits import DEFAULT_POOL, DEFAULT_RULES
+from taskloom.orchestra import Settings
+
+FILE_NAME: Final = "taskloom.toml"
+DEFAULT_WORKER: Final = "default_worker_agent"
+DEFAULT_ORCHESTRATOR: Final = "default_orchestrator_agent"
+_DAY_MS: Final = 86_400_000
+
+Millis: TypeAlias = Annotated[int, Meta(ge=1, le=30 * _DAY_MS)]
+Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+Text: TypeAlias = Annotated[str, Meta(min_length=1)]
+
+
+class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the file. What it does not know is refused."""
+
+
+class ModelConfig(Section, frozen=True):
+    """`[model]`: which model the house uses, unless a definition names another."""
+
+    name: str = ""
+    """`provider:model` or `script:PATH`; the variable TASKLOOM_MODEL goes before it."""
+    base_url: str = ""
+    api_key_env: str = ""
+    """The variable that holds the key; empty is the provider's own. Keys stand in no file."""
+    settings: dict[str, Any] = {}
+    """Handed to each call: temperature, max_tokens, timeout and the like."""
+
+
+class TaskConfig(Section, frozen=True):
+    """`[task]`: the rules of the board."""
+
+    step_lease_timeout_ms: Millis = 300_000
+    steps_max: Count = DEFAULT_RULES.steps_max
+    operations_max: Count = DEFAULT_RULES.operations_max
+    dependencies_max: Count = DEFAULT_RULES.dependencies_max
+    title_bytes_max: Count = DEFAULT_RULES.title_bytes_max
+    summary_bytes_max: Count = DEFAULT_RULES.summary_bytes_max
+    result_bytes_max: Count = DEFAULT_RULES.result_bytes_max
+    artifacts_max: Count = DEFAULT_RULES.artifacts_max
+
+
+class AgentsConfig(Section, frozen=True):
+    """`[agents]`: workers and how long they may take."""
+
+    definitions_dir: Text = "agents"
+    """Where the definitions are, from the project's directory."""
+    orchestrator: Text = DEFAULT_ORCHESTRATOR
+    """The definition whose text instructs the orchestrator."""
+    default_worker_pool: Text = DEFAULT_POOL
+    default_child_timeout_ms: Millis = 600_000
+    child_cancel_timeout_ms: Millis = 30_000
+    worker_iterations_max: Count = 60
+
+
+class ContextConfig(Section, frozen=True):
+    """`[context]`: how much of the board a prompt is shown."""
+
+    task_board_token_budget: Count = 1_200
+    task_recent_changes_limit: Annotated[int, Meta(ge=0, le=1_000_000)] = 20
+    task_recent_changes_window_minutes: Annotated[int, Meta(ge=0, le=10_000_000)] = 30
+    task_result_bytes_max: Annotated[int, Meta(ge=1_000, le=100_000_000)] = 16_000
+
+
+class AcpConfig(Section, frozen=True):
+    """`[acp]`: what an editor is shown."""
+
+    show_task_board: bool = False
+
+
+class AllowConfig(Section, frozen=True):
+    """`[run.allow]`: what needs no question. Nothing here opens what looks like a secret."""
+
+    write: tuple[Text, ...] = ()
+    """Patterns of files in the project, such as `src/**` or `*.md`."""
+    run: tuple[Text, ...] = ()
+    """Beginnings of commands, such as `make test`: whole words count."""
+
+
+class RunConfig(Section, frozen=True):
+    """`[run]`: how `taskloom run` behaves."""
+
+    language: Language = "en"
+    max_iterations: Count = 200
+    """Model calls of the orchestrator."""
+    allow: AllowConfig = AllowConfig()
+
+
+class WorkerConfig(Section, frozen=True):
+    """`[[pools.workers]]`: one worker, or `count` that are alike."""
+
+    agent: str = ""
+    """The id of a definition."""
+    executor: str = ""
+    """Instead of `agent`: a name of `[executors]`."""
+    worker_id: str = ""
+    allowed_tools: tuple[Text, ...] | None = None
+    count: Annotated[int, Meta(ge=1, le=1_000)] = 1
+
+
+class PoolConfig(Section, frozen=True):
+    """`[[pools]]`: workers that may take the same steps."""
+
+    pool_id: str
+    workers: tuple[WorkerConfig, ...] = ()
+
+
+class ProcessConfig(Section, frozen=True, tag_field="type", tag="process"):
+    """`[executors.NAME]`, `type = "process"`: a program that works on steps."""
+
+    command: Annotated[tuple[Text, ...], Meta(min_length=1)]
+    description: str = ""
+    cwd: str = ""
+    """From the project's directory; empty is the project's directory."""
+    env: dict[str, str] = {}
+    """Added to the environment, in which nothing that looks like a secret is left."""
+
+
+class CallableConfig(Section, frozen=True, tag_field="type", tag="callable"):
+    """`[executors.NAME]`, `type = "callable"`: a Python function."""
+
+    target: str
+    """`package.module:function`."""
+    description: str = ""
+
+
+class AcpExecutorConfig(Section, frozen=True, tag_field="type", tag="acp"):
+    """`[executors.NAME]`, `type = "acp"`: another agent, over the editors' protocol."""
+
+    command: Annotated[tuple[Text, ...], Meta(min_length=1)]
+    description: str = ""
+    cwd: str = ""
+    env: dict[str, str] = {}
+
+
+ExecutorConfig: TypeAlias = ProcessConfig | CallableConfig | AcpExecutorConfig
+"""One way to carry out steps besides a chat model."""
+
+DEFAULT_POOLS: Final = (
+    PoolConfig(pool_id=DEFAULT_POOL, workers=(WorkerConfig(agent=DEFAULT_WORKER, count=3),)),
+)
+
+
+class Config(Section, frozen=True):
+    """Everything that is configured. `Config()` is what holds without a file."""
+
+    model: ModelConfig = ModelConfig()
+    task: TaskConfig = TaskConfig()
+    agents: AgentsConfig = AgentsConfig()
+    context: ContextConfig = ContextConfig()
+    acp: AcpConfig = AcpConfig()
+    run: RunConfig = RunConfig()
+    pools: tuple[PoolConfig, ...] = DEFAULT_POOLS
+    executors: dict[str, ExecutorConfig] = {}
+
+    @property
+    def settings(self) -> Settings:
+        """The numbers of orchestrator mode."""
+        return Settings(
+            default_child_timeout_ms=self.agents.default_child_timeout_ms,
+            child_cancel_timeout_ms=self.agents.child_cancel_timeout_ms,
+            worker_iterations_max=self.agents.worker_iterations_max,
+            task_board_token_budget=self.context.task_board_token_budget,
+            task_recent_changes_limit=self.context.task_recent_changes_limit,
+            task_recent_changes_window_minutes=self.context.task_recent_changes_window_minutes,
+            result_bytes_max=self.context.task_result_bytes_max,
+        )
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the board."""
+        numbers = structs.asdict(self.task)
+        lease = timedelta(milliseconds=numbers.pop("step_lease_timeout_ms"))
+        return Rules(lease=lease, default_worker_pool=self.agents.default_worker_pool, **numbers)

@@ -1,0 +1,169 @@
+"""Agent definitions: Markdown files of the project, and the two that come with Taskloom."""
+
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Final, cast
+
+from taskloom.agent import Language
+from taskloom.config.config import (
+    DEFAULT_ORCHESTRATOR,
+    DEFAULT_WORKER,
+    FILE_NAME,
+    AgentsConfig,
+    Config,
+)
+from taskloom.config.explain import meant
+from taskloom.config.front_matter import Head, HeadError, Value, split_head, split_list
+from taskloom.config.load import script_in
+from taskloom.ids import ID_CHARS_MAX, is_safe_id
+from taskloom.orchestra import AgentDefinition, ConfigError
+
+FILE_BYTES_MAX: Final = 262_144
+"""A prompt that is longer than this is no prompt."""
+
+_REQUIRED: Final = ("id", "name", "description")
+_TEXTS: Final = (*_REQUIRED, "model", "executor")
+_LISTS: Final = ("tools", "tags")
+_ELSEWHERE: Final = "README.md"
+"""A page for people may stand beside the definitions."""
+
+
+def load_definitions(project: Path, config: Config) -> dict[str, AgentDefinition]:
+    """Return every definition there is, by its id. One of the project goes before a built-in.
+
+    Raises:
+        ConfigError: a file cannot be read or understood, or two have the same id.
+    """
+    definitions = {each.id: each for each in built_in_definitions(config.run.language)}
+    own: dict[str, str] = {}
+    for path in _files(project, config.agents):
+        definition = read_definition(path, project)
+        if definition.id in own:
+            raise ConfigError(
+                f"{path}: the id {definition.id!r} is that of {own[definition.id]} already; "
+                "give one of them another.",
+                path=str(path),
+            )
+        own[definition.id] = str(path)
+        definitions[definition.id] = definition
+    return definitions
+
+
+def find_definition(
+    definitions: Mapping[str, AgentDefinition], name: str, where: str
+) -> AgentDefinition:
+    """Return the definition of this id.
+
+    Raises:
+        ConfigError: there is none; names those that sound alike.
+    """
+    if name not in definitions:
+        raise ConfigError(
+            f"{FILE_NAME}: {where} names the definition {name!r}, which is not there. "
+            f"{meant(name, definitions)}"
+        )
+    return definitions[name]
+
+
+def built_in_definitions(language: Language) -> tuple[AgentDefinition, ...]:
+    """Return the definitions that come with Taskloom."""
+    folder = resources.files("taskloom.config").joinpath("agents", language)
+    return tuple(
+        parse_definition(
+            folder.joinpath(f"{name}.md").read_text(encoding="utf-8"), f"built-in {name}"
+        )
+        for name in (DEFAULT_WORKER, DEFAULT_ORCHESTRATOR)
+    )
+
+
+def read_definition(path: Path, project: Path | None = None) -> AgentDefinition:
+    """Return the definition in a file.
+
+    Raises:
+        ConfigError: it cannot be read or understood; says in which line.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES_MAX + 1)
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", path=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8: {error.reason}.", path=str(path)) from error
+    if len(data) > FILE_BYTES_MAX:
+        raise ConfigError(f"{path} is longer than {FILE_BYTES_MAX} bytes.", path=str(path))
+    return parse_definition(text, str(path), project)
+
+
+def parse_definition(text: str, source: str, project: Path | None = None) -> AgentDefinition:
+    """Return the definition that a text is; `source` names it in messages.
+
+    Raises:
+        ConfigError: it cannot be understood.
+    """
+    try:
+        head, body = split_head(text)
+        _check(head)
+        lists = {key: _list(head, key) for key in _LISTS}
+    except HeadError as error:
+        raise ConfigError(f"{source}, {error}.", path=source, line=error.line) from error
+    texts = {key: cast("str", head.values.get(key, "")) for key in _TEXTS}
+    model = script_in(project, texts["model"]) if project else texts["model"]
+    return AgentDefinition(
+        id=texts["id"],
+        name=texts["name"],
+        description=texts["description"],
+        body=body,
+        model=model,
+        tools=lists["tools"],
+        tags=lists["tags"] or (),
+        executor={"name": texts["executor"]} if texts["executor"] else None,
+        source=source,
+    )
+
+
+def _check(head: Head) -> None:
+    known = (*_TEXTS, *_LISTS)
+    for key, value in head.values.items():
+        if key not in known:
+            raise HeadError(head.lines[key], f"`{key}` means nothing here. {meant(key, known)}")
+        if key in _TEXTS and not isinstance(value, str):
+            raise HeadError(head.lines[key], f"`{key}` is one text, and no list")
+    for key in _REQUIRED:
+        if not head.values.get(key):
+            raise HeadError(head.lines.get(key, 1), f"`{key}` is missing; write `{key}: …`")
+    name = cast("str", head.values["id"])
+    if not is_safe_id(name):
+        raise HeadError(
+            head.lines["id"],
+            f"`id` must be 1 to {ID_CHARS_MAX} characters of a-z, 0-9, - and _; got {name[:100]!r}",
+        )
+
+
+def _list(head: Head, key: str) -> tuple[str, ...] | None:
+    """Return a list, which may also be written as `a, b`; None if it is not there."""
+    value: Value | None = head.values.get(key)
+    if isinstance(value, str):
+        return split_list(head.lines[key], value)
+    return value
+
+
+def _files(project: Path, agents: AgentsConfig) -> list[Path]:
+    folder = project / agents.definitions_dir
+    try:
+        return sorted(
+            path for path in folder.iterdir() if path.suffix == ".md" and path.name != _ELSEWHERE
+        )
+    except FileNotFoundError:
+        if agents.definitions_dir == AgentsConfig().definitions_dir:
+            return []
+        raise ConfigError(
+            f"{FILE_NAME}: `agents.definitions_dir` is {agents.definitions_dir!r}, and there is no "
+            f"directory {folder}.",
+            path=str(folder),
+        ) from None
+    except OSError as error:
+        raise ConfigError(
+            f"{folder} cannot be read: {error.strerror}.", path=str(folder)
+        ) from error

@@ -1,0 +1,144 @@
+"""From `taskloom.toml` and the environment to a `Config`."""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec import structs
+
+from taskloom.config.config import (
+    DEFAULT_POOLS,
+    FILE_NAME,
+    CallableConfig,
+    Config,
+    ExecutorConfig,
+    ModelConfig,
+)
+from taskloom.config.explain import meant, unknown_keys
+from taskloom.orchestra import ConfigError
+
+MODEL_VARIABLE: Final = "TASKLOOM_MODEL"
+FILE_BYTES_MAX: Final = 1_000_000
+"""Nobody writes so much by hand; it is some other file."""
+
+_SCRIPT: Final = "script:"
+_TARGET: Final = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+_AT: Final = re.compile(r"^(.*?)(?: - at `(?:key in )?\$(.*)`)?$", re.DOTALL)
+
+
+def load_config(project: Path, *, environ: Mapping[str, str] | None = None) -> Config:
+    """Return what is configured for a project; without a file, what holds by default.
+
+    Raises:
+        ConfigError: the file cannot be read or holds what cannot be meant; says where.
+    """
+    path = project / FILE_NAME
+    document = _read(path)
+    config = _convert(path, document)
+    if "pools" not in document:
+        (pool,) = DEFAULT_POOLS
+        named = structs.replace(pool, pool_id=config.agents.default_worker_pool)
+        config = structs.replace(config, pools=(named,))
+    _check(path, config)
+    variables = os.environ if environ is None else environ
+    return structs.replace(config, model=_model(config.model, project, variables))
+
+
+def script_in(project: Path, name: str) -> str:
+    """Return a model's name; the path of a script is meant from the project's directory."""
+    if not name.startswith(_SCRIPT):
+        return name
+    place, mark, script = name.removeprefix(_SCRIPT).partition("#")
+    return f"{_SCRIPT}{project.absolute() / place}{mark}{script}"
+
+
+def _model(model: ModelConfig, project: Path, environ: Mapping[str, str]) -> ModelConfig:
+    chosen = environ.get(MODEL_VARIABLE, "").strip()
+    if not chosen:
+        return structs.replace(model, name=script_in(project, model.name))
+    if chosen.partition(":")[0] == model.name.partition(":")[0]:
+        return structs.replace(model, name=chosen)
+    # The address and the key of one provider are of no use to another.
+    return ModelConfig(name=chosen, settings=model.settings)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES_MAX + 1)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", path=str(path)) from error
+    if len(data) > FILE_BYTES_MAX:
+        raise ConfigError(
+            f"{path} is longer than {FILE_BYTES_MAX} bytes: is it the right file?", path=str(path)
+        )
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8: {error.reason}.", path=str(path)) from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}.", path=str(path)) from error
+
+
+def _convert(path: Path, document: dict[str, Any]) -> Config:
+    for key, hint in unknown_keys(document):
+        raise _wrong(path, key, f"means nothing here. {hint}")
+    # Each for itself: an error in a value of a table with free names would not say which.
+    executors = document.get("executors")
+    if isinstance(executors, dict):
+        for name, each in cast("dict[str, object]", executors).items():
+            _as(path, each, ExecutorConfig, f"executors.{name}")
+    return cast("Config", _as(path, document, Config, ""))
+
+
+def _as(path: Path, value: object, kind: object, where: str) -> object:
+    try:
+        return msgspec.convert(value, cast("type[object]", kind))
+    except msgspec.ValidationError as error:
+        said = _AT.match(str(error))
+        what, place = (said[1], said[2] or "") if said else (str(error), "")
+        key = f"{where}{place}".lstrip(".")
+        raise _wrong(path, key, f"is wrong: {what[0].lower()}{what[1:]}.") from error
+
+
+def _check(path: Path, config: Config) -> None:
+    """See that the parts of the file fit each other."""
+    pools = [pool.pool_id for pool in config.pools]
+    wanted = config.agents.default_worker_pool
+    if pools and wanted not in pools:
+        raise _wrong(
+            path,
+            "agents.default_worker_pool",
+            f"is {wanted!r}, and there is no such pool. {meant(wanted, pools)}",
+        )
+    for number, pool in enumerate(config.pools):
+        for place, worker in enumerate(pool.workers):
+            key = f"pools[{number}].workers[{place}]"
+            if bool(worker.agent) == bool(worker.executor):
+                raise _wrong(
+                    path, key, "needs either `agent`, the id of a definition, or `executor`."
+                )
+            if worker.executor and worker.executor not in config.executors:
+                hint = meant(worker.executor, config.executors)
+                raise _wrong(
+                    path, f"{key}.executor", f"is {worker.executor!r}, which is not there. {hint}"
+                )
+
+    for name, executor in config.executors.items():
+        if isinstance(executor, CallableConfig) and not _TARGET.fullmatch(executor.target):
+            raise _wrong(
+                path,
+                f"executors.{name}.target",
+                f"must be `package.module:function`; got {executor.target!r}.",
+            )
+
+
+def _wrong(path: Path, key: str, what: str) -> ConfigError:
+    where = f"`{key}` " if key else ""
+    return ConfigError(f"{path}: {where}{what}", path=str(path), key=key)

@@ -1,0 +1,137 @@
+"""Agent definitions: Markdown with a head, read strictly."""
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+from msgspec import structs
+
+from taskloom.agent import Language
+from taskloom.config import (
+    DEFAULT_ORCHESTRATOR,
+    DEFAULT_WORKER,
+    AgentsConfig,
+    Config,
+    RunConfig,
+    built_in_definitions,
+    find_definition,
+    load_definitions,
+    read_definition,
+)
+from taskloom.config.definitions import FILE_BYTES_MAX
+from taskloom.orchestra import AgentDefinition, ConfigError
+
+HEAD = "---\nid: coder\nname: Coder\ndescription: Writes code.\n"
+
+
+def write(folder: Path, text: str | bytes, name: str = "coder.md") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_definition_is_read_whole(tmp_path: Path) -> None:
+    text = (
+        "---\n# who it is\nid: coder\nname: 'The \"coder\"'\n"
+        'description: "Writes: code, and \\"tests\\""  \n'
+        "model: openai:gpt-x # not the big one\n\n"
+        'tools: [read_file, "a, b", write_file]\ntags: fast, cheap\n---\n\n'
+        "Write code.\n\n---\n\nAnd tests.\n"
+    )
+    path = write(tmp_path, text)
+    assert read_definition(path) == AgentDefinition(
+        id="coder",
+        name='The "coder"',
+        description='Writes: code, and "tests"',
+        body="Write code.\n\n---\n\nAnd tests.",
+        model="openai:gpt-x",
+        tools=("read_file", "a, b", "write_file"),
+        tags=("fast", "cheap"),
+        source=str(path),
+    )
+
+
+def test_what_is_left_out_has_its_meaning(tmp_path: Path) -> None:
+    plain = read_definition(write(tmp_path, HEAD + "---"))
+    assert (plain.tools, plain.tags, plain.model, plain.executor) == (None, (), "", None)
+    none = read_definition(write(tmp_path, HEAD + "tools: []\nexecutor: tests\n---\n"))
+    assert (none.tools, none.executor) == ((), {"name": "tests"})
+    foreign = (HEAD + "---\nBody").replace("\n", "\r\n").encode("utf-8-sig")
+    assert read_definition(write(tmp_path, foreign)) == structs.replace(plain, body="Body")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ["line 1", "begins with a line `---`"]),
+        ("# Title", ["line 1", "begins with a line `---`"]),
+        ("---\nid: x\n", ["line 1", "no end"]),
+        ("---\nid: x\nname: X\n---\n", ["`description` is missing"]),
+        ("---\nid:\nname: X\ndescription: d\n---\n", ["line 2", "`id` is missing"]),
+        ("---\nid: A b\nname: X\ndescription: d\n---\n", ["line 2", "a-z, 0-9"]),
+        (HEAD + "tool: [x]\n---\n", ["line 5", "`tool` means nothing", "Did you mean tools"]),
+        (HEAD + "tags:\n- a\n---\n", ["line 6", "on one line"]),
+        (HEAD + "model:\n  name: x\n---\n", ["line 6", "set in"]),
+        (HEAD + "model: |\n---\n", ["line 5", "not understood"]),
+        (HEAD + "model: {a: b}\n---\n", ["line 5", "not understood"]),
+        (HEAD + "model: [a]\n---\n", ["line 5", "one text"]),
+        (HEAD + "tags: [a\n---\n", ["line 5", "ends with `]`"]),
+        (HEAD + 'tags: ["a" b]\n---\n', ["line 5", "comma"]),
+        (HEAD + 'model: "a\n---\n', ["line 5", "quotes"]),
+        (HEAD + "just words\n---\n", ["line 5", "key: value"]),
+        (HEAD + "id: other\n---\n", ["line 5", "twice"]),
+        (b"\xff", ["not UTF-8"]),
+        (b"---" + b"x" * FILE_BYTES_MAX, ["longer than"]),
+    ],
+)
+def test_a_head_that_cannot_be_understood_is_refused_with_its_line(
+    tmp_path: Path, text: str | bytes, words: list[str]
+) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as refused:
+        read_definition(path)
+    for word in (str(path), *words):
+        assert word in refused.value.message
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_built_in_ones_are_there_in_each_language(language: str) -> None:
+    chosen = cast("Language", language)
+    worker, orchestrator = built_in_definitions(chosen)
+    assert (worker.id, orchestrator.id) == (DEFAULT_WORKER, DEFAULT_ORCHESTRATOR)
+    for tool in ("task_query_steps", "task_claim_step", "task_update_step", "blocked", "failed"):
+        assert tool in worker.body
+    for tool in ("task_create", "dispatch_worker", "wait_workers", "cancel_worker", "task_update"):
+        assert tool in orchestrator.body
+    assert worker.body.isascii() is (language == "en")
+    config = Config(run=RunConfig(language=chosen))
+    assert load_definitions(Path("nowhere"), config)[DEFAULT_WORKER] == worker
+
+
+def test_the_definitions_of_the_project_are_found(tmp_path: Path) -> None:
+    write(tmp_path, HEAD + "model: script:play.json\n---\nx", "agents/coder.md")
+    write(tmp_path, HEAD.replace("coder", DEFAULT_WORKER) + "---\nmine", "agents/worker.md")
+    write(tmp_path, "# About these", "agents/README.md")
+    write(tmp_path, "no definition", "agents/notes.txt")
+    found = load_definitions(tmp_path, Config())
+    assert sorted(found) == ["coder", DEFAULT_ORCHESTRATOR, DEFAULT_WORKER]
+    assert found[DEFAULT_WORKER].body == "mine"
+    assert found["coder"].model == f"script:{tmp_path / 'play.json'}"
+    with pytest.raises(ConfigError, match="Did you mean coder"):
+        find_definition(found, "coders", "pools[0]")
+
+
+def test_two_of_the_same_id_are_refused(tmp_path: Path) -> None:
+    for name in ("a.md", "b.md"):
+        write(tmp_path, HEAD + "---\n", f"agents/{name}")
+    with pytest.raises(ConfigError, match=r"b\.md.*a\.md"):
+        load_definitions(tmp_path, Config())
+
+
+def test_a_directory_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
+    config = Config(agents=AgentsConfig(definitions_dir="crew"))
+    with pytest.raises(ConfigError, match="definitions_dir"):
+        load_definitions(tmp_path, config)
+    write(tmp_path, HEAD + "---\n", "crew/coder.md")
+    assert "coder" in load_definitions(tmp_path, config)

@@ -1,0 +1,233 @@
+"""taskloom.toml: what it may hold, what holds without it, and what is refused with a reason."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from taskloom.agent.workspace import PermissionRequest
+from taskloom.config import (
+    AllowConfig,
+    CallableConfig,
+    Config,
+    ProcessConfig,
+    is_allowed,
+    load_config,
+)
+from taskloom.orchestra import ConfigError
+
+WHOLE = """
+[model]
+name = "openai:gpt-x"
+base_url = "http://127.0.0.1:8000/v1"
+api_key_env = "MY_KEY"
+settings = { temperature = 0, timeout = 60 }
+
+[task]
+step_lease_timeout_ms = 5000
+steps_max = 50
+
+[agents]
+definitions_dir = "crew"
+default_worker_pool = "coders"
+default_child_timeout_ms = 1000
+child_cancel_timeout_ms = 2000
+worker_iterations_max = 7
+
+[context]
+task_board_token_budget = 300
+task_recent_changes_limit = 5
+task_recent_changes_window_minutes = 10
+task_result_bytes_max = 4000
+
+[acp]
+show_task_board = true
+
+[run]
+language = "zh"
+max_iterations = 9
+allow = { write = ["src/**"], run = ["make test"] }
+
+[[pools]]
+pool_id = "coders"
+[[pools.workers]]
+agent = "coder"
+count = 2
+allowed_tools = ["read_file"]
+[[pools.workers]]
+executor = "tests"
+worker_id = "tester"
+
+[executors.tests]
+type = "process"
+command = ["make", "test"]
+env = { CI = "1" }
+[executors.count]
+type = "callable"
+target = "counting:count"
+"""
+
+
+def load(folder: Path, text: str, **environ: str) -> Config:
+    (folder / "taskloom.toml").write_text(text, encoding="utf-8")
+    return load_config(folder, environ=environ)
+
+
+def test_without_a_file_there_are_three_workers_in_the_default_pool(tmp_path: Path) -> None:
+    config = load_config(tmp_path, environ={})
+    assert config == Config()
+    (pool,) = config.pools
+    (worker,) = pool.workers
+    assert (pool.pool_id, worker.agent, worker.count) == ("default", "default_worker_agent", 3)
+    assert config.rules.lease == timedelta(minutes=5)
+    assert (config.acp.show_task_board, config.model.name) == (False, "")
+    settings = config.settings
+    assert (settings.child_cancel_timeout_ms, settings.default_child_timeout_ms) == (30000, 600000)
+    assert (settings.task_board_token_budget, settings.task_recent_changes_limit) == (1200, 20)
+    assert settings.task_recent_changes_window_minutes == 30
+
+
+@pytest.mark.spec("TB-901")
+def test_every_section_is_read(tmp_path: Path) -> None:
+    config = load(tmp_path, WHOLE)
+    assert config.model.settings == {"temperature": 0, "timeout": 60}
+    assert config.rules.lease == timedelta(seconds=5)
+    assert (config.rules.steps_max, config.rules.default_worker_pool) == (50, "coders")
+    settings = config.settings
+    assert (settings.default_child_timeout_ms, settings.child_cancel_timeout_ms) == (1000, 2000)
+    assert (settings.task_board_token_budget, settings.task_recent_changes_limit) == (300, 5)
+    assert settings.task_recent_changes_window_minutes == 10
+    assert (settings.worker_iterations_max, settings.result_bytes_max) == (7, 4000)
+    assert config.acp.show_task_board
+    assert (config.run.language, config.run.max_iterations) == ("zh", 9)
+    (pool,) = config.pools
+    assert [(w.agent, w.executor, w.count) for w in pool.workers] == [
+        ("coder", "", 2),
+        ("", "tests", 1),
+    ]
+    assert config.executors["tests"] == ProcessConfig(command=("make", "test"), env={"CI": "1"})
+    assert config.executors["count"] == CallableConfig(target="counting:count")
+
+
+def test_another_default_pool_needs_no_pools_to_be_written(tmp_path: Path) -> None:
+    config = load(tmp_path, '[agents]\ndefault_worker_pool = "crew"')
+    assert [pool.pool_id for pool in config.pools] == ["crew"]
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "words"),
+    [
+        ("[tasks]", "tasks", ["Did you mean task?"]),
+        ("[task]\nlease = 1", "task.lease", ["Known:", "step_lease_timeout_ms"]),
+        ("[agents]\nchild_cancel_timout_ms = 1", "agents.child_cancel_timout_ms",
+         ["Did you mean child_cancel_timeout_ms"]),
+        ("[run.allow]\nreads = []", "run.allow.reads", ["Known: run, write"]),
+        ("[[pools]]\npool_id = 'a'\n[[pools.workers]]\nagent_id = 'x'",
+         "pools[0].workers[0].agent_id", ["means nothing here"]),
+        ("[executors.x]\ntype = 'process'\ncommand = ['a']\nargs = []", "executors.x.args", []),
+        ("[task]\nstep_lease_timeout_ms = '5'", "task.step_lease_timeout_ms",
+         ["expected `int`, got `str`"]),
+        ("[task]\nstep_lease_timeout_ms = -1", "task.step_lease_timeout_ms", [">= 1"]),
+        ("[task]\nstep_lease_timeout_ms = true", "task.step_lease_timeout_ms", ["`int`"]),
+        ("[agents]\ndefault_worker_pool = ''", "agents.default_worker_pool", ["length >= 1"]),
+        ("[run]\nlanguage = 'fr'", "run.language", ["fr"]),
+        ("[acp]\nshow_task_board = 1", "acp.show_task_board", ["`bool`"]),
+        ("[[pools]]\nworkers = []", "pools[0]", ["`pool_id`"]),
+        ("pools = 3", "pools", ["`array`"]),
+        ("[executors.x]\ncommand = ['a']", "executors.x", ["type"]),
+        ("[executors.x]\ntype = 'magic'", "executors.x.type", ["magic"]),
+        ("[executors.x]\ntype = 'process'\ncommand = []", "executors.x.command", ["length >= 1"]),
+        ("[executors.x]\ntype = 'callable'\ntarget = 'f'", "executors.x.target",
+         ["package.module:function"]),
+        ("executors = 3", "executors", ["`object`"]),
+        ("[[pools]]\npool_id = 'a'", "agents.default_worker_pool", ["Known: a"]),
+        ("[[pools]]\npool_id = 'default'\n[[pools.workers]]\ncount = 2", "pools[0].workers[0]",
+         ["either `agent`"]),
+        ("[[pools]]\npool_id = 'default'\n[[pools.workers]]\nexecutor = 'x'",
+         "pools[0].workers[0].executor", ["not there", "There are none."]),
+    ],
+)  # fmt: skip  # a table reads better
+def test_what_cannot_be_meant_is_refused_with_its_place(
+    tmp_path: Path, text: str, key: str, words: list[str]
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(tmp_path, text)
+    error = refused.value
+    assert error.code == "config_error"
+    assert error.details["key"] == key
+    for word in (str(tmp_path / "taskloom.toml"), f"`{key}`", *words):
+        assert word in error.message
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (b"[task", "is not TOML"),
+        (b"\xff\xfe", "is not UTF-8"),
+        (b"# " + b"x" * 1_000_001, "is longer than"),
+        (b"a = " + b"[" * 100_000, "is not TOML"),
+    ],
+)
+def test_a_file_that_is_none_is_refused(tmp_path: Path, data: bytes, word: str) -> None:
+    (tmp_path / "taskloom.toml").write_bytes(data)
+    with pytest.raises(ConfigError, match=word):
+        load_config(tmp_path, environ={})
+
+
+def test_a_directory_in_its_place_is_told(tmp_path: Path) -> None:
+    (tmp_path / "taskloom.toml").mkdir()
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_config(tmp_path, environ={})
+
+
+def test_the_environment_chooses_the_model(tmp_path: Path) -> None:
+    config = load(tmp_path, WHOLE, TASKLOOM_MODEL="openai:gpt-y")
+    assert (config.model.name, config.model.api_key_env) == ("openai:gpt-y", "MY_KEY")
+    assert config.model.base_url
+    config = load(tmp_path, WHOLE, TASKLOOM_MODEL="anthropic:claude-x")
+    # The address and key of the one provider are not sent to the other.
+    assert (config.model.base_url, config.model.api_key_env) == ("", "")
+    assert config.model.settings == {"temperature": 0, "timeout": 60}
+    assert load(tmp_path, WHOLE, TASKLOOM_MODEL="  ").model.name == "openai:gpt-x"
+
+
+def test_a_script_is_looked_for_in_the_project(tmp_path: Path) -> None:
+    config = load(tmp_path, '[model]\nname = "script:play.json#boss"')
+    assert config.model.name == f"script:{tmp_path / 'play.json'}#boss"
+    chosen = load(tmp_path, "", TASKLOOM_MODEL="script:play.json")
+    assert chosen.model.name == "script:play.json"
+
+
+ALLOW = AllowConfig(
+    write=("src/**", "*.md", "docs/**/*.txt", "a?.py"), run=("make test", "'git' diff", "'")
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "allowed"),
+    [
+        (PermissionRequest("write", "src/a/b.py"), True),
+        (PermissionRequest("write", "src"), False),
+        (PermissionRequest("write", "README.md"), True),
+        (PermissionRequest("write", "docs/README.md"), False),
+        (PermissionRequest("write", "docs/x.txt"), True),
+        (PermissionRequest("write", "docs/a/b/x.txt"), True),
+        (PermissionRequest("write", "docs/a/b/x.txt.sh"), False),
+        (PermissionRequest("write", "ab.py"), True),
+        (PermissionRequest("write", "a/.py"), False),
+        (PermissionRequest("write", "src/.env", secret=True), False),
+        (PermissionRequest("read_secret", "src/.env", secret=True), False),
+        (PermissionRequest("run", ".", ("make", "test")), True),
+        (PermissionRequest("run", ".", ("make", "test", "-k", "x")), True),
+        (PermissionRequest("run", ".", ("make", "tests")), False),
+        (PermissionRequest("run", ".", ("make",)), False),
+        (PermissionRequest("run", ".", ("git", "diff")), True),
+        (PermissionRequest("run", ".", ("sh", "-c", "make test")), False),
+        (PermissionRequest("run", ".", ()), False),
+    ],
+)
+def test_the_allow_list_covers_what_it_says_and_no_more(
+    request_: PermissionRequest, allowed: bool
+) -> None:
+    assert is_allowed(ALLOW, request_) is allowed
+    assert not is_allowed(AllowConfig(), request_)

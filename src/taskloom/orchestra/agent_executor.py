@@ -22,7 +22,6 @@ from taskloom.orchestra.executor import Emit, Job, Outcome
 from taskloom.orchestra.settings import DEFAULTS
 from taskloom.orchestra.worker_texts import worker_texts
 
-
 MakeTools: TypeAlias = Callable[[str], Sequence[ToolLike]]
 """Makes the working tools of the worker of this name."""
 

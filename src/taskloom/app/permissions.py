@@ -64,9 +64,18 @@ class Permissions:
     """The answers of one session."""
 
     def __init__(
-        self, covers: Covers = nothing, *, ask: Ask | None = None, yes: bool = False
+        self,
+        covers: Covers = nothing,
+        *,
+        ask: Ask | None = None,
+        yes: bool = False,
+        state_dir: str = ".taskloom",
     ) -> None:
-        """Say who is asked; with `yes` nobody is, and everything but secrets is allowed."""
+        """Say who is asked; with `yes` nobody is, and everything but secrets is allowed.
+
+        The state dir is nobody's to write: what happened is not to be changed by hand.
+        """
+        self._state_dir = state_dir
         self._covers = covers
         self._ask = ask
         self._yes = yes
@@ -82,6 +91,9 @@ class Permissions:
         return permit
 
     async def _decide(self, question: Question) -> bool:
+        request = question.request
+        if request.action == "write" and self._is_state(request.path):
+            return False
         if self._is_settled(question):
             return True
         if self._ask is None:
@@ -93,6 +105,9 @@ class Permissions:
         if answer == "session":
             self._remembered.add(question.for_session)
         return answer in ("once", "session")
+
+    def _is_state(self, path: str) -> bool:
+        return self._state_dir in path.replace("\\", "/").split("/")
 
     def _is_settled(self, question: Question) -> bool:
         request = question.request

@@ -102,8 +102,11 @@ class SessionFiles:
             ) from error
 
     def turns(self) -> list[Path]:
-        """Return the journals of the turns so far, in order."""
-        return sorted((self.root / "turns").glob("[0-9]*.jsonl"))
+        """Return the journals of the turns that have begun, in order.
+
+        One that a crash cut short before its first line was whole has not: it is begun again.
+        """
+        return [path for path in sorted((self.root / "turns").glob("[0-9]*.jsonl")) if _begun(path)]
 
     def next_turn(self) -> Path:
         """Return the journal of a turn that has not begun."""
@@ -153,6 +156,11 @@ def list_sessions(project: Path, state_dir: str = ".taskloom") -> list[About]:
 def new_session_id() -> SessionId:
     """Make up the id of a session: its time, so that they sort, and chance."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(3)}"
+
+
+def _begun(journal: Path) -> bool:
+    with journal.open("rb") as file:
+        return file.readline().endswith(b"\n")
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -1,0 +1,52 @@
+"""A program for test_resume: hosts the sample project's session, and kills itself on the way.
+
+Usage: hosted.py PROJECT KILL_AT. At the KILL_AT-th sync of a file the process ends with SIGKILL, in
+the middle of whatever it was doing; 0 is never. It prints the result as one line of JSON.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+
+from taskloom.app.compose import compose
+from taskloom.app.host import Host
+
+PROJECT, KILL_AT = Path(sys.argv[1]), int(sys.argv[2])
+SESSION_ID = "s1"
+syncs = 0
+
+
+def counted(sync: Callable[[int], None]) -> Callable[[int], None]:
+    def count(fd: int) -> None:
+        global syncs
+        syncs += 1
+        if syncs == KILL_AT:
+            os.kill(os.getpid(), signal.SIGKILL)
+        sync(fd)
+
+    return count
+
+
+async def main() -> None:
+    setup = compose(PROJECT, environ={"PATH": os.environ["PATH"]})
+    async with Host(setup, SESSION_ID) as host:
+        result = await host.work()
+        told = {
+            "text": result.text,
+            "stop_reason": result.stop_reason,
+            "given_back": host.given_back,
+            "open": await host.open_tasks(),
+            "syncs": syncs,
+        }
+    sys.stdout.write(json.dumps(told))
+
+
+if __name__ == "__main__":
+    os.fsync = counted(os.fsync)
+    os.fdatasync = counted(os.fdatasync)
+    anyio.run(main)

@@ -1,0 +1,106 @@
+"""A session whose host is killed at any moment is gone on with, and comes to the same end."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taskloom.app.sample_project import GOAL, write_sample
+from taskloom.app.session_files import SessionFiles
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = Path(__file__).with_name("hosted.py")
+STEPS = {"survey", "mend-prices", "mend-discounts", "check", "report"}
+MOMENTS = 20
+
+
+def host(project: Path, kill_at: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(PROGRAM), str(project), str(kill_at)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def sample(project: Path) -> Path:
+    """Write the sample project, its models and programs in no hurry to wait."""
+    write_sample(project)
+    script = project / "script.json"
+    scripts = json.loads(script.read_text())
+    for entries in scripts.values():
+        for entry in entries:
+            entry.pop("delay_s", None)
+    script.write_text(json.dumps(scripts))
+    checker = project / "checker.py"
+    checker.write_text(checker.read_text().replace("time.sleep(0.8)", ""))
+    SessionFiles(project, "s1").create(GOAL)
+    return project
+
+
+def events(project: Path) -> list[dict[str, Any]]:
+    wal = project / ".taskloom" / "tasks" / "s1" / "mend-the-shop.wal.jsonl"
+    return [json.loads(line) for line in wal.read_text().splitlines()]
+
+
+def check_the_end(project: Path, ended: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert ended.returncode == 0, ended.stderr
+    told: dict[str, Any] = json.loads(ended.stdout)
+    assert told["stop_reason"] == "completed"
+    assert told["text"].startswith("The shop is mended")
+    assert told["open"] == []
+    log = events(project)
+    assert log[-1]["event_type"] == "task_completed"
+    done = Counter(e["step_id"] for e in log if e["event_type"] == "task_step_completed")
+    assert done == dict.fromkeys(STEPS, 1)  # Every step once, and none of them twice.
+    assert "All tests pass" in (project / "REPORT.md").read_text()
+    return told
+
+
+def test_the_session_runs_to_its_end(tmp_path: Path) -> None:
+    project = sample(tmp_path / "project")
+    told = check_the_end(project, host(project, 0))
+    assert told["given_back"] == []
+    assert told["syncs"] > 2 * MOMENTS
+
+
+@pytest.mark.spec("TB-116", "TB-128", "TB-702")
+@pytest.mark.parametrize("part", range(4))
+def test_killed_at_twenty_moments_it_comes_to_the_same_end(tmp_path: Path, part: int) -> None:
+    whole = sample(tmp_path / "whole")
+    syncs = check_the_end(whole, host(whole, 0))["syncs"]
+    for moment in range(part, MOMENTS, 4):
+        kill_at = 1 + moment * (syncs - 1) // MOMENTS
+        project = sample(tmp_path / f"killed-{kill_at}")
+        killed = host(project, kill_at)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        check_the_end(project, host(project, 0))
+
+
+@pytest.mark.spec("TB-116", "TB-128")
+def test_killed_again_and_again_it_still_comes_to_the_end(tmp_path: Path) -> None:
+    project = sample(tmp_path / "project")
+    ended = host(project, 9)
+    lives = 1
+    while ended.returncode == -signal.SIGKILL:
+        lives += 1
+        assert lives < 60
+        ended = host(project, 9 + lives)
+    check_the_end(project, ended)
+    assert lives > 3
+
+
+def test_a_second_host_of_the_same_session_is_refused(tmp_path: Path) -> None:
+    project = sample(tmp_path / "project")
+    files = SessionFiles(project, "s1")
+    with files.hosted():
+        refused = host(project, 0)
+    assert refused.returncode != 0
+    assert "is running in another process" in refused.stderr

@@ -1,1 +1,5 @@
 """Middlewares that come with the house: planning and reduction of tool results."""
+
+from taskloom.middleware.plan import PlanChanged, PlanItem, PlanRefused, PlanTasks
+
+__all__ = ["PlanChanged", "PlanItem", "PlanRefused", "PlanTasks"]

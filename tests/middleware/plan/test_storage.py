@@ -1,0 +1,297 @@
+"""The files of a list: their form, what is made of damaged ones, and failures while writing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from taskloom.files import LocalFiles, MemoryFiles
+from taskloom.middleware import PlanTasks
+from taskloom.middleware.plan.store import store_for
+from tests.middleware.plan.scene import (
+    BASE,
+    Faulty,
+    ask,
+    check_edges,
+    done,
+    planned,
+    refused,
+    stored,
+)
+
+# As the Go program writes them: one line, keys in this order, no newline at the end.
+GO_FULL = (
+    '{"id":"1","subject":"Parse \\u003cinput\\u003e","description":"d","status":"in_progress",'
+    '"blocks":["2"],"blockedBy":[],"activeForm":"Parsing","owner":"ann","metadata":{"k":1.5}}'
+)
+GO_PLAIN = (
+    '{"id":"2","subject":"Test","description":"d","status":"pending","blocks":[],"blockedBy":["1"]}'
+)
+
+
+@pytest.fixture
+def files() -> MemoryFiles:
+    return MemoryFiles()
+
+
+@pytest.fixture
+def plan(files: MemoryFiles) -> PlanTasks:
+    return PlanTasks(files, BASE)
+
+
+def go(id_: str, status: str = "pending", blocks: str = "[]", blocked_by: str = "[]") -> str:
+    return (
+        f'{{"id":"{id_}","subject":"s{id_}","description":"d","status":"{status}",'
+        f'"blocks":{blocks},"blockedBy":{blocked_by}}}'
+    )
+
+
+@pytest.mark.spec("PT-201")
+async def test_files_of_the_go_program_are_read_and_ours_have_its_form(tmp_path: Path) -> None:
+    folder = tmp_path / "s1"
+    folder.mkdir()
+    (folder / "1.json").write_text(GO_FULL)
+    (folder / "2.json").write_text(GO_PLAIN)
+    (folder / ".highwatermark").write_text("2")
+    plan = PlanTasks(LocalFiles(tmp_path), "s1")
+    one, two = await plan.tasks()
+    assert (one.subject, one.active_form, one.owner) == ("Parse <input>", "Parsing", "ann")
+    assert (one.metadata, two.blocked_by) == ({"k": 1.5}, ("1",))
+    # Rewritten with the same values, a file is the same but for Go's way to escape.
+    await done(plan, "TaskUpdate", taskId="1", owner="bob")
+    assert (folder / "1.json").read_bytes().decode() == GO_FULL.replace("ann", "bob").replace(
+        "\\u003cinput\\u003e", "<input>"
+    )
+    await done(plan, "TaskCreate", subject="x", description="y")
+    assert (folder / "3.json").read_bytes() == (
+        b'{"id":"3","subject":"x","description":"y","status":"pending","blocks":[],"blockedBy":[]}'
+    )
+    assert (folder / ".highwatermark").read_bytes() == b"3"
+    assert (folder / "2.json").read_text() == GO_PLAIN
+    others = {path.name for path in folder.iterdir()} - {"1.json", "2.json", "3.json"}
+    assert all(name.startswith(".") for name in others), "the Go program skips dot files alone"
+
+
+@pytest.mark.spec("PT-201")
+async def test_what_others_keep_in_a_file_stays_there(files: MemoryFiles, plan: PlanTasks) -> None:
+    text = '{"id":"1","subject":"s","description":"d","blocks":null,"x-other":{"deep":[1,null]}}'
+    await files.write(f"{BASE}/1.json", text)
+    await done(plan, "TaskUpdate", taskId="1", owner="ann")
+    task = (await stored(files))["1"]
+    assert task["x-other"] == {"deep": [1, None]}
+    assert (task["status"], task["blocks"], task["owner"]) == ("pending", [], "ann")
+
+
+@pytest.mark.spec("PT-202")
+@pytest.mark.parametrize("text", ["", "abc", "-5", "1e3", "9" * 30, None, " 2", "\ud800"])
+async def test_a_lost_or_garbled_highwatermark_heals(
+    files: MemoryFiles, plan: PlanTasks, text: str | None
+) -> None:
+    await planned(plan, 3)
+    await done(plan, "TaskUpdate", taskId="3", status="deleted")
+    if text is None:
+        await files.delete(f"{BASE}/.highwatermark")
+    else:
+        await files.write(f"{BASE}/.highwatermark", text)
+    # The same process, and one that knows nothing.
+    assert "Task #4 " in await done(plan, "TaskCreate", subject="x", description="y")
+    assert await files.read(f"{BASE}/.highwatermark") == "4"
+    await files.write(f"{BASE}/.highwatermark", text or "")
+    await done(plan, "TaskUpdate", taskId="4", status="deleted")
+    elsewhere = Faulty(files, ())
+    other = PlanTasks(elsewhere, BASE)
+    assert "Task #5 " in await done(other, "TaskCreate", subject="x", description="y")
+
+
+@pytest.mark.spec("PT-202")
+@pytest.mark.parametrize(("text", "next_id"), [("12abc", "13"), ("7\n", "8"), ("0x10", "6")])
+async def test_ids_go_on_after_the_highest_that_is_known(
+    files: MemoryFiles, plan: PlanTasks, text: str, next_id: str
+) -> None:
+    await files.write(f"{BASE}/.highwatermark", text)
+    await files.write(f"{BASE}/5.json", "broken")
+    assert f"Task #{next_id} " in await done(plan, "TaskCreate", subject="x", description="y")
+
+
+@pytest.mark.spec("PT-203", "PT-204")
+async def test_files_of_other_names_are_left_alone(files: MemoryFiles, plan: PlanTasks) -> None:
+    names = (
+        "notes.json",
+        "1.txt",
+        "٣.json",
+        "1.json.bak",
+        "-4.json",
+        "1 .json",
+        "x1.json",
+        ".7.json",
+    )
+    for name in names:
+        await files.write(f"{BASE}/{name}", "not a task")
+    await files.write(f"{BASE}/9.json/inner", "a directory")
+    await planned(plan, 1)
+    assert await done(plan, "TaskList") == "#1 [pending] task 1"
+    await done(plan, "TaskUpdate", taskId="1", status="completed")
+    left = {info.path.rpartition("/")[2] for info in await files.ls_info(BASE)}
+    assert left >= {*names, "9.json"}
+
+
+BROKEN = ["", "{", "[]", '"x"', "nul", '{"id":"2","blocks":"1"}', '{"subject":7}', "[" * 5000]
+
+
+@pytest.mark.spec("PT-204")
+@pytest.mark.parametrize("broken", BROKEN)
+async def test_a_broken_file_is_reported_and_does_not_stop_the_rest(
+    files: MemoryFiles, plan: PlanTasks, broken: str
+) -> None:
+    await planned(plan, 3)
+    await done(plan, "TaskUpdate", taskId="2", addBlocks=["3"])
+    await files.write(f"{BASE}/2.json", broken)
+    text = await done(plan, "TaskList")
+    assert text.startswith("#1 [pending] task 1\n#3 [pending] task 3 [blocked by #2]\n")
+    assert "cannot be read: #2" in text
+    assert "file of task #2 cannot be read" in await refused(plan, "TaskGet", taskId="2")
+    assert await files.read(f"{BASE}/2.json") == broken
+    await done(plan, "TaskUpdate", taskId="1", status="completed")
+    assert "blocked by #2" in await refused(plan, "TaskUpdate", taskId="3", status="completed")
+    assert await done(plan, "TaskUpdate", taskId="2", status="deleted") == "Updated task #2 deleted"
+    await done(plan, "TaskUpdate", taskId="3", status="completed")
+    assert await stored(files) == {}
+
+
+@pytest.mark.spec("PT-204")
+async def test_a_file_that_is_no_text_is_reported(tmp_path: Path) -> None:
+    plan = PlanTasks(LocalFiles(tmp_path), "s1")
+    await planned(plan, 2)
+    (tmp_path / "s1" / "1.json").write_bytes(b"\xff\xfe")
+    assert "cannot be read: #1" in await done(plan, "TaskList")
+    await done(plan, "TaskUpdate", taskId="1", status="deleted")
+    assert await done(plan, "TaskList") == "#2 [pending] task 2"
+
+
+@pytest.mark.spec("PT-205")
+async def test_edges_written_on_one_side_are_healed(files: MemoryFiles, plan: PlanTasks) -> None:
+    await files.write(f"{BASE}/1.json", go("1", blocks='["2","999","1","x"]'))
+    await files.write(f"{BASE}/2.json", go("2"))
+    await files.write(f"{BASE}/3.json", go("3", blocked_by='["2"]'))
+    assert "blocked by #1" in await refused(plan, "TaskUpdate", taskId="2", status="in_progress")
+    assert "circle" in await refused(plan, "TaskUpdate", taskId="3", addBlocks=["1"])
+    tasks = await stored(files)
+    check_edges(tasks)
+    assert (tasks["1"]["blocks"], tasks["2"]["blocks"]) == (["2"], ["3"])
+
+
+async def test_what_the_go_program_let_through_can_be_set_right(
+    files: MemoryFiles, plan: PlanTasks
+) -> None:
+    await files.write(f"{BASE}/1.json", go("1", "banana", '["2"]', '["2"]'))
+    await files.write(f"{BASE}/2.json", go("2", blocks='["1"]', blocked_by='["1"]'))
+    assert "#1 [banana] s1 [blocked by #2]" in await done(plan, "TaskList")
+    assert "removeBlockedBy" in await refused(plan, "TaskUpdate", taskId="1", status="completed")
+    await done(plan, "TaskUpdate", taskId="1", status="completed", removeBlockedBy=["2"])
+    text = await done(plan, "TaskUpdate", taskId="2", status="completed")
+    assert "finished" in text
+
+
+# Failures while writing.
+
+CHANGES = {
+    "create": ("TaskCreate", {"subject": "new", "description": "d"}),
+    "field": ("TaskUpdate", {"taskId": "2", "owner": "ann"}),
+    "edges": ("TaskUpdate", {"taskId": "2", "addBlocks": ["3", "4"], "addBlockedBy": ["1"]}),
+    "delete": ("TaskUpdate", {"taskId": "5", "status": "deleted"}),
+    "finish": ("TaskUpdate", {"taskId": "5", "status": "completed"}),
+}
+
+
+async def prepared(change: str) -> MemoryFiles:
+    files = MemoryFiles()
+    plan = PlanTasks(files, BASE)
+    await planned(plan, 5)
+    await done(plan, "TaskUpdate", taskId="5", addBlockedBy=["1", "2"])
+    if change == "finish":
+        for id_ in "1234":
+            await done(plan, "TaskUpdate", taskId=id_, status="completed")
+    return files
+
+
+@pytest.mark.spec("PT-205")
+@pytest.mark.parametrize("lands", [False, True])
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_change_whose_write_fails_is_taken_back(change: str, lands: bool) -> None:
+    name, arguments = CHANGES[change]
+    for number in range(1, 100):
+        files = await prepared(change)
+        before = await stored(files)
+        failing = Faulty(files, (number,), lands=lands)
+        plan = PlanTasks(failing, BASE)
+        answer = await ask(plan, name, **arguments)
+        if not answer.is_error:
+            assert failing.writes < number
+            assert number > 2
+            return
+        assert "Nothing was changed; try again" in answer.text
+        assert await stored(files) == before, f"write {number}"
+        # The same call again does it, here and for another.
+        await done(plan, name, **arguments)
+        after = await stored(files)
+        assert after != before
+        check_edges(after)
+        assert [item.id for item in await PlanTasks(files, BASE).tasks()] == sorted(after, key=int)
+    pytest.fail("it never succeeded")
+
+
+@pytest.mark.spec("PT-205")
+@pytest.mark.parametrize("lands", [False, True])
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_change_cut_off_at_any_write_is_whole_or_not_there(
+    change: str, lands: bool
+) -> None:
+    """From one write on nothing gets through any more (or without a word), as at a death."""
+    name, arguments = CHANGES[change]
+    files = await prepared(change)
+    old = await stored(files)
+    await done(PlanTasks(files, BASE), name, **arguments)
+    new = await stored(files)
+    for number in range(1, 100):
+        files = await prepared(change)
+        cut_off = Faulty(files, range(number, 1000), lands=lands)
+        answer = await ask(PlanTasks(cut_off, BASE), name, **arguments)
+        if not answer.is_error:
+            assert await stored(files) == new
+            return
+        later = PlanTasks(files, BASE)
+        ids = [item.id for item in await later.tasks()]
+        found = await stored(files)
+        assert found in (old, new), f"write {number}"
+        check_edges(found)
+        assert ids == sorted(found, key=int)
+    pytest.fail("it never succeeded")
+
+
+@pytest.mark.spec("PT-205")
+async def test_a_marker_of_others_is_not_obeyed(files: MemoryFiles, plan: PlanTasks) -> None:
+    await planned(plan, 1)
+    before = await stored(files)
+    for undo in ({"../../x": "evil"}, {"notes": None}, {"1\n": None}):
+        await files.write(f"{BASE}/.plan", json.dumps({"token": "t", "undo": undo}))
+        await done(plan, "TaskList")
+        assert await stored(files) == before
+    for garbage in ("", "{", "[]", "null", '{"undo": 7}', "\ud800"):
+        await files.write(f"{BASE}/.plan", garbage)
+        assert await done(plan, "TaskList") == "#1 [pending] task 1"
+        assert "Task #" in await done(plan, "TaskCreate", subject="x", description="y")
+        await done(plan, "TaskUpdate", taskId=(await plan.tasks())[-1].id, status="deleted")
+
+
+async def test_a_storage_that_cannot_be_read_says_so(files: MemoryFiles) -> None:
+    class Broken(MemoryFiles):
+        async def read(self, path: str, offset: int = 0, limit: int | None = None) -> str:
+            raise OSError("no connection")
+
+    text = await refused(PlanTasks(Broken(), BASE), "TaskList")
+    assert "no connection" in text
+    assert "go on without the list" in text
+
+
+def test_middlewares_on_one_list_share_what_they_remember(files: MemoryFiles) -> None:
+    assert store_for(files, BASE) is store_for(files, f"{BASE}/")

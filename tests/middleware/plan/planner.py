@@ -16,7 +16,9 @@ from taskloom.files import LocalFiles
 from taskloom.middleware import PlanTasks
 
 KIND, ROOT, NAME, *MORE = sys.argv[1:]
-PLAN = PlanTasks(LocalFiles(ROOT), "s1", enforce_order=False, reminder_turns=None)
+PLAN = PlanTasks(
+    LocalFiles(ROOT), "s1", enforce_order=False, keep_completed=True, reminder_turns=None
+)
 
 
 def say(word: str) -> None:
@@ -40,21 +42,22 @@ class Model:
         if MORE and self.made >= int(MORE[0]):
             return Message.assistant("finished")
         self.made += 1
-        name, arguments = self.next_call()
+        name, arguments = await self.next_call()
         return call_tool(name, **arguments)
 
-    def next_call(self) -> tuple[str, dict[str, Any]]:
+    async def next_call(self) -> tuple[str, dict[str, Any]]:
         if KIND == "create":
             return "TaskCreate", {"subject": NAME, "description": "d"}
         if KIND == "own":
             return "TaskUpdate", {"taskId": "1", "metadata": {f"{NAME}-{self.made}": True}}
-        return self.churn()
+        return self.churn([item.id for item in await PLAN.tasks()])
 
-    def churn(self) -> tuple[str, dict[str, Any]]:
-        some = [str(number) for number in self.chance.sample(range(1, 13), 4)]
-        match self.chance.randrange(6):
-            case 0:
-                return "TaskCreate", {"subject": NAME, "description": "d"}
+    def churn(self, ids: list[str]) -> tuple[str, dict[str, Any]]:
+        what = self.chance.randrange(6)
+        if what == 0 or len(ids) < 6:
+            return "TaskCreate", {"subject": NAME, "description": "d"}
+        some = self.chance.sample(ids, 4)
+        match what:
             case 1:
                 return "TaskUpdate", {"taskId": some[0], "status": "deleted"}
             case 2:

@@ -28,10 +28,13 @@ class Played(Struct, frozen=True):
     changes: list[PlanChanged]
 
 
-async def play(plan: PlanTasks, *replies: Message | str, **options: Any) -> Played:
+async def play(plan: PlanTasks, *replies: Message | str, **options: object) -> Played:
     """Let a model make these calls, one reply after the other."""
     agent = Agent(
-        ScriptedModel([*replies, "done"]), middleware=[plan], max_iterations=10_000, **options
+        ScriptedModel([*replies, "done"]),
+        middleware=[plan],
+        max_iterations=10_000,
+        **options,  # type: ignore[arg-type]  # whatever a test wants
     )
     answers: list[Answer] = []
     changes: list[PlanChanged] = []
@@ -43,20 +46,20 @@ async def play(plan: PlanTasks, *replies: Message | str, **options: Any) -> Play
     return Played(answers, changes)
 
 
-async def ask(plan: PlanTasks, name: str, **arguments: Any) -> Answer:
+async def ask(plan: PlanTasks, name: str, **arguments: object) -> Answer:
     """Make one call, in a run of its own."""
     (answer,) = (await play(plan, call_tool(name, **arguments))).answers
     return answer
 
 
-async def refused(plan: PlanTasks, name: str, **arguments: Any) -> str:
+async def refused(plan: PlanTasks, name: str, **arguments: object) -> str:
     """Make a call that is a mistake; return what the model is told."""
     answer = await ask(plan, name, **arguments)
     assert answer.is_error, answer.text
     return answer.text
 
 
-async def done(plan: PlanTasks, name: str, **arguments: Any) -> str:
+async def done(plan: PlanTasks, name: str, **arguments: object) -> str:
     """Make a call that is right; return what the model is told."""
     answer = await ask(plan, name, **arguments)
     assert not answer.is_error, answer.text

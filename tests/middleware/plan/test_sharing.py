@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from taskloom.middleware import PlanTasks
 from tests.middleware.plan.scene import BASE, ask, check_edges, done, planned, play
 
 PROGRAM = Path(__file__).with_name("planner.py")
-LONG_S = 60
+LONG_S = 30
 
 
 class Plain:
@@ -162,15 +164,16 @@ async def test_processes_on_one_directory_lose_no_update(tmp_path: Path) -> None
 
 def wait_for_the_middle(root: Path, child: "subprocess.Popen[str]") -> None:
     """Return while the process is between the files of one change."""
-    marker = root / "s1" / ".plan"
-    while child.poll() is None and b'"undo"' not in marker.read_bytes():
-        pass
+    marker, end = root / "s1" / ".plan", time.monotonic() + LONG_S
+    while b'"undo"' not in marker.read_bytes():
+        assert child.poll() is None
+        assert time.monotonic() < end, "it changes nothing"
 
 
 @pytest.mark.slow
 @pytest.mark.spec("PT-205", "PT-202", "PT-104")
 async def test_a_list_survives_processes_killed_in_the_middle_of_changes(
-    tmp_path: Path, deep: bool, figure: Any
+    tmp_path: Path, deep: bool, figure: Callable[[str], None]
 ) -> None:
     plan = PlanTasks(LocalFiles(tmp_path), "s1", keep_completed=True)
     await planned(plan, 8)
@@ -179,17 +182,15 @@ async def test_a_list_survives_processes_killed_in_the_middle_of_changes(
     for number in range(kills):
         child = start("churn", tmp_path, str(number))
         assert child.stdout is not None
-        for _ in range(number % 7 + 1):
-            line = await anyio.to_thread.run_sync(child.stdout.readline)
-            if line.startswith("done Task #"):
-                given.append(int(line.split("#")[1].split()[0]))
+        lines = [
+            await anyio.to_thread.run_sync(child.stdout.readline) for _ in range(number % 7 + 1)
+        ]
         if number % 2:
             await anyio.to_thread.run_sync(wait_for_the_middle, tmp_path, child)
         child.kill()
         rest, _ = await anyio.to_thread.run_sync(child.communicate)
-        for line in rest.splitlines():
-            if line.startswith("done Task #"):
-                given.append(int(line.split("#")[1].split()[0]))
+        created = [line for line in (*lines, *rest.splitlines()) if line.startswith("done Task #")]
+        given += [int(line.split("#")[1].split()[0]) for line in created]
         marker = tmp_path / "s1" / ".plan"
         halves += marker.exists() and '"undo"' in marker.read_text(encoding="utf-8")
         with anyio.fail_after(LONG_S):

@@ -3,3 +3,24 @@
 from taskloom.middleware.plan import PlanChanged, PlanItem, PlanRefused, PlanTasks
 
 __all__ = ["PlanChanged", "PlanItem", "PlanRefused", "PlanTasks"]
+from taskloom.middleware.reduction import (
+    ClearResult,
+    ReductionWarning,
+    Retention,
+    ToolConfig,
+    ToolDetail,
+    ToolReduction,
+    TruncResult,
+    from_saved,
+)
+
+__all__ = [
+    "ClearResult",
+    "ReductionWarning",
+    "Retention",
+    "ToolConfig",
+    "ToolDetail",
+    "ToolReduction",
+    "TruncResult",
+    "from_saved",
+]

@@ -1,0 +1,84 @@
+"""The words that stand where a result stood: never longer than what they replace."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from taskloom.middleware.reduction.texts import EN, ZH, ReductionTexts
+
+OPEN: Final = "<persisted-output>"
+CLOSE: Final = "</persisted-output>"
+
+
+class Notices(Struct, frozen=True):
+    """Writes notices in one language, for one read tool."""
+
+    texts: ReductionTexts
+    read_tool: str
+    preview: int
+
+    def truncated(self, path: str, text: str, *, parts: bool = False) -> str | None:
+        """Return the notice for a text, or None if there is none that is not longer."""
+        first = self.texts.too_large_parts if parts else self.texts.too_large
+        head = first.format(size=len(text), path=path)
+        bare = self._framed(head)
+        room = len(text) - len(bare)
+        if room < 0:
+            return None
+        begin, end = self._previews(text, text, room)
+        return self._framed(head, begin, end)
+
+    def streamed(self, path: str, shown: int, text: str) -> str | None:
+        """Return the notice that ends a stream of which `shown` characters went through."""
+        head = self.texts.streamed.format(count=shown, size=len(text), path=path)
+        bare = "\n" + self._framed(head)
+        room = len(text) - shown - len(bare)
+        if room < 0:
+            return None
+        _, end = self._previews("", text[shown:], room)
+        return "\n" + self._framed(head, "", end)
+
+    def reserve(self, path: str) -> int:
+        """Return the room a stream's notice may need, a longer path and size included."""
+        return len(self._framed(self.texts.streamed.format(count=0, size=0, path=path))) + 50
+
+    def cleared(self, path: str) -> str:
+        """Return the pointer to a result that was cleared."""
+        return self._framed(self.texts.cleared.format(path=path))
+
+    def _previews(self, begin: str, end: str, room: int) -> tuple[str, str]:
+        """Return the beginning and the end under their headings, in at most `room` characters."""
+        longest = len(str(self.preview))
+        frame = sum(
+            len(heading.format(count="")) + longest + 3
+            for heading, text in ((self.texts.beginning, begin), (self.texts.end, end))
+            if text
+        )
+        shares = bool(begin) + bool(end)
+        count = min(self.preview, (room - frame) // max(shares, 1))
+        if count <= 0:
+            return "", ""
+        return (
+            f"{self.texts.beginning.format(count=count)}\n{begin[:count]}\n" if begin else "",
+            f"{self.texts.end.format(count=count)}\n{end[-count:]}\n" if end else "",
+        )
+
+    def _framed(self, head: str, *previews: str) -> str:
+        lines = (OPEN, head, *filter(None, previews), self.texts.view.format(tool=self.read_tool))
+        return "\n".join((*lines, CLOSE))
+
+
+def is_pointer(text: str) -> bool:
+    """Tell whether a text is a pointer that `cleared` wrote, in any language and for any tool."""
+    if not (text.startswith(OPEN) and text.endswith(CLOSE)):
+        return False
+    lines = text.split("\n")
+    if len(lines) != 4:
+        return False
+    return any(_matches(lines, texts) for texts in (EN, ZH))
+
+
+def _matches(lines: list[str], texts: ReductionTexts) -> bool:
+    before, _, _ = texts.cleared.partition("{path}")
+    left, _, right = texts.view.partition("{tool}")
+    return lines[1].startswith(before) and lines[2].startswith(left) and lines[2].endswith(right)

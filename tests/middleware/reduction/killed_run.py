@@ -1,0 +1,47 @@
+"""A program for test_kill: a run with a journal and a reduction, killed in the middle.
+
+Usage: killed_run.py DIRECTORY KILL_AT. At model call KILL_AT the process kills itself with
+SIGKILL; with 0 it never does. At the end it prints the messages of the run as JSON.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+
+from taskloom.agent import Agent, Message, ModelRequest, ToolCall, tool
+from taskloom.middleware.reduction import ToolReduction
+from tests.middleware.reduction.scene import PlainFiles
+
+DIRECTORY, KILL_AT = Path(sys.argv[1]), int(sys.argv[2])
+
+
+class Model:
+    """Asks for ten looks, always with the same few call ids, then ends."""
+
+    name = "model"
+
+    async def generate(self, request: ModelRequest) -> Message:
+        number = sum(message.role == "assistant" for message in request.messages)
+        if number == KILL_AT:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number == 10:
+            return Message.assistant("done")
+        return Message.assistant("", ToolCall(f"call_{number % 3}", "look", f'{{"n":{number}}}'))
+
+
+@tool(idempotent=True)
+async def look(n: int) -> str:
+    """Look."""
+    return f"result {n}\n" * (50 + n * 40)
+
+
+if __name__ == "__main__":
+    reduction = ToolReduction(
+        PlainFiles(DIRECTORY), max_length_for_trunc=3_000, max_tokens_for_clear=1_200
+    )
+    agent = Agent(Model(), [look], [reduction])
+    result = agent.invoke_sync("go", journal=DIRECTORY / "run.jsonl")
+    sys.stdout.buffer.write(msgspec.json.encode(result.messages))

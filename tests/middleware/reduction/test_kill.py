@@ -1,0 +1,51 @@
+"""A run killed with SIGKILL at any model call goes on, and has lost and doubled nothing."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from taskloom.agent import Message
+from taskloom.middleware.reduction import from_saved
+from tests.house.tree import ROOT
+from tests.middleware.reduction.scene import PlainFiles, paired
+
+SAVED = re.compile(r"saved to: (\S+)")
+
+
+def run(directory: Path, kill_at: int) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "tests.middleware.reduction.killed_run"]
+    return subprocess.run(
+        [*command, str(directory), str(kill_at)],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.spec("TR-201", "TR-206", "TR-304")
+async def test_a_run_killed_anywhere_keeps_every_result(tmp_path: Path) -> None:
+    for kill_at in (3, 6, 9):
+        assert run(tmp_path, kill_at).returncode == -signal.SIGKILL
+    done = run(tmp_path, 99)
+    assert done.returncode == 0, done.stderr.decode()
+    messages = msgspec.json.decode(done.stdout, type=list[Message])
+    assert paired(messages)
+    files = PlainFiles(tmp_path)
+    results = [message for message in messages if message.role == "tool"]
+    for number, message in enumerate(results):
+        content = message.text
+        while content.startswith("<persisted-output>"):
+            path = SAVED.search(content)
+            assert path is not None
+            content = str(from_saved(await files.read(path[1])))
+        assert content == f"result {number}\n" * (50 + number * 40)
+    cleared = [message for message in results if message.finish_reason == "cleared"]
+    assert len(cleared) > 5
+    assert len(await files.ls_info(".taskloom/reduction/clear")) == len(cleared)

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from bench.table import Row, print_rows
 
-PARTS = ("start", "durable", "replay", "scale", "create", "listing", "agent")
+PARTS = ("start", "durable", "replay", "scale", "create", "listing", "agent", "reduction")
 
 
 def main() -> int:

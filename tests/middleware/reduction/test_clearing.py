@@ -1,8 +1,10 @@
 """Clearing before a model call: when, what, and that nothing is lost by it."""
 
+from collections.abc import AsyncIterator
+
 import pytest
 
-from taskloom.agent import Agent, ImagePart, Message, State, TextPart, ToolCall, ToolInfo
+from taskloom.agent import Agent, ImagePart, Language, Message, State, TextPart, ToolCall, ToolInfo
 from taskloom.files import MemoryFiles
 from taskloom.middleware.reduction import (
     ClearResult,
@@ -21,6 +23,7 @@ from tests.middleware.reduction.scene import (
     conversation,
     paired,
     play,
+    request,
     round_,
 )
 
@@ -290,3 +293,31 @@ async def test_clearing_may_stop_at_a_low_water_mark() -> None:
         True,
         True,
     ]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_a_truncated_result_is_pointed_to_where_it_is(language: Language) -> None:
+    files = MemoryFiles()
+    one = ToolReduction(
+        files, max_length_for_trunc=1_000, max_tokens_for_clear=10, language=language
+    )
+    await begin(one)
+
+    async def whole(_: object) -> str:
+        return LONG
+
+    async def pieces(_: object) -> AsyncIterator[str]:
+        for start in range(0, len(LONG), 100):
+            yield LONG[start : start + 100]
+
+    stream = one.wrap_streaming_tool_call(request(call_id="c2"), pieces)
+    results = [
+        await one.wrap_tool_call(request(call_id="c1"), whole),
+        "".join([chunk async for chunk in stream]),
+    ]
+    forged = results[0].replace("0123", "3210")  # Not what truncation made of that file.
+    after = await clear(one, conversation(*results, forged, "new"))
+    for number, folder in ((1, "trunc"), (2, "trunc"), (3, "clear")):
+        assert f".taskloom/reduction/{folder}/c{number}\n" in after[2 * number].text
+    assert list(await contents(files, CLEAR)) == [f"{CLEAR}/c3"]
+    assert await files.read(f"{CLEAR}/c3") == forged

@@ -46,6 +46,15 @@ class Notices(Struct, frozen=True):
         """Return the pointer to a result that was cleared."""
         return self._framed(self.texts.cleared.format(path=path))
 
+    def stands_for(self, content: str, path: str, text: str) -> bool:
+        """Tell whether a content is what truncation made of a text: then it can be had anew."""
+        if content == self.truncated(path, text):
+            return True
+        shown = content.rfind("\n" + OPEN)
+        if shown < 0 or content[:shown] != text[:shown]:
+            return False
+        return content[shown:] == self.streamed(path, shown, text)
+
     def _previews(self, begin: str, end: str, room: int) -> tuple[str, str]:
         """Return the beginning and the end under their headings, in at most `room` characters."""
         longest = len(str(self.preview))
@@ -66,6 +75,21 @@ class Notices(Struct, frozen=True):
     def _framed(self, head: str, *previews: str) -> str:
         lines = (OPEN, head, *filter(None, previews), self.texts.view.format(tool=self.read_tool))
         return "\n".join((*lines, CLOSE))
+
+
+def told_path(content: str) -> str | None:
+    """Return the path that the notice of a truncation tells, if a content has one."""
+    start = content.rfind(OPEN)
+    if start < 0 or not content.endswith(CLOSE):
+        return None
+    line = content[start + len(OPEN) + 1 :].partition("\n")[0]
+    for texts in (EN, ZH):
+        for template in (texts.too_large, texts.streamed):
+            before, _, _ = template.rpartition("{size}")[2].partition("{path}")
+            _, found, path = line.partition(before)
+            if found and path:
+                return path
+    return None
 
 
 def is_pointer(text: str) -> bool:

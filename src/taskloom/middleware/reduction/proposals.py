@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from taskloom.agent import JsonPart, Message, TextPart, ToolCall
 from taskloom.middleware.reduction.handlers import ToolContent, ToolDetail
-from taskloom.middleware.reduction.notices import Notices, is_pointer
+from taskloom.middleware.reduction.notices import Notices, is_pointer, told_path
 from taskloom.middleware.reduction.offload import Offload, answer
-from taskloom.middleware.reduction.saved_form import to_saved
+from taskloom.middleware.reduction.saved_form import from_saved, to_saved
 from taskloom.middleware.reduction.settings import Choice, Settings
 from taskloom.middleware.reduction.truncation import as_text
 
@@ -67,22 +67,39 @@ class Proposer:
         path = await self._offload.path(detail)
         if path is None:
             return None
-        pointer: str | None = notices.cleared(path)
+        already = await self._told(notices, detail.tool_result)
+        pointer: str | None = notices.cleared(already or path)
         saves: list[Save] = []
-        if is_shorter(notices.cleared(path), detail.tool_result):
+        if not is_shorter(notices.cleared(already or path), detail.tool_result):
+            pointer = None
+        elif already is None:
             try:
                 saves.append(Save(path, to_saved(detail.tool_result), in_arguments=False))
             except (TypeError, ValueError, OverflowError, RecursionError) as error:
                 await self._offload.warn(detail, path, error)  # Data that has no JSON.
                 return None
-        else:
-            pointer = None
         arguments = self._short_arguments(notices, detail.tool_argument, f"{path}-arguments")
         if arguments is not None:
             saves.append(Save(f"{path}-arguments", detail.tool_argument, in_content=False))
-        if not saves:
+        if pointer is None and arguments is None:
             return None
         return Proposal(detail, choice, pointer, arguments, tuple(saves))
+
+    async def _told(self, notices: Notices, content: ToolContent) -> str | None:
+        """Return where a truncated result is saved: it needs no second file that tells of it.
+
+        Only if the notice is word for word what truncation made of that file, so that a tool
+        cannot get anything dropped by printing something like a notice.
+        """
+        path = told_path(content) if isinstance(content, str) else None
+        if path is None or not self._offload.store.is_saved(path):
+            return None
+        try:
+            text = from_saved(await self._offload.store.read(path))
+        except Exception:  # noqa: BLE001  # then it is saved like any other result
+            return None
+        same = isinstance(text, str) and notices.stands_for(str(content), path, text)
+        return path if same else None
 
     def _short_arguments(self, notices: Notices, arguments: str, path: str) -> str | None:
         """Return large arguments with their long values replaced; None if they stay."""

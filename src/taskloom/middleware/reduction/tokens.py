@@ -37,9 +37,7 @@ def utf8_tokens(text: str, /) -> int:
 
 
 def count_message(message: Message, counter: TokenCounter) -> int:
-    """Return the tokens of one message."""
-    if isinstance(counter, MessageCounter):
-        return counter.count_message(message)
+    """Return the tokens of one message, by a counter of text."""
     pieces: list[str] = [message.role]
     media = 0
     if isinstance(message.content, str):
@@ -75,7 +73,5 @@ def json_text(part: JsonPart) -> str:
 
 
 def count_tool(tool: ToolInfo, counter: TokenCounter) -> int:
-    """Return the tokens of one tool's definition."""
-    if isinstance(counter, MessageCounter):
-        return counter.count_tool(tool)
+    """Return the tokens of one tool's definition, by a counter of text."""
     return counter(msgspec.json.encode(tool).decode())

@@ -1,8 +1,6 @@
 """Middlewares that come with the house: planning and reduction of tool results."""
 
 from taskloom.middleware.plan import PlanChanged, PlanItem, PlanRefused, PlanTasks
-
-__all__ = ["PlanChanged", "PlanItem", "PlanRefused", "PlanTasks"]
 from taskloom.middleware.reduction import (
     ClearResult,
     ReductionWarning,
@@ -16,6 +14,10 @@ from taskloom.middleware.reduction import (
 
 __all__ = [
     "ClearResult",
+    "PlanChanged",
+    "PlanItem",
+    "PlanRefused",
+    "PlanTasks",
     "ReductionWarning",
     "Retention",
     "ToolConfig",

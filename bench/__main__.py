@@ -8,6 +8,7 @@ from importlib import import_module
 from bench.table import Row, print_rows
 
 PARTS = ("start", "durable", "replay", "scale", "create", "listing", "agent", "reduction")
+PARTS = ("start", "durable", "replay", "scale", "create", "listing", "agent", "plan")
 
 
 def main() -> int:

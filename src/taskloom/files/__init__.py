@@ -5,12 +5,13 @@
 
 from taskloom.files.local import LocalFiles
 from taskloom.files.memory import MemoryFiles
-from taskloom.files.protocol import Backend, Creating, FileInfo, Locking, Versioning
+from taskloom.files.protocol import Backend, Creating, FileInfo, Gathering, Locking, Versioning
 
 __all__ = [
     "Backend",
     "Creating",
     "FileInfo",
+    "Gathering",
     "LocalFiles",
     "Locking",
     "MemoryFiles",

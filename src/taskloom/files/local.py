@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final
@@ -45,6 +45,10 @@ class LocalFiles:
         data = await anyio.to_thread.run_sync(self._read, path)
         return slice_lines(to_text(data, path), offset, limit)
 
+    async def read_all(self, paths: Sequence[str]) -> dict[str, str | OSError]:
+        """Read many files in one go."""
+        return await anyio.to_thread.run_sync(self._read_all, paths)
+
     async def write(self, path: str, content: str) -> None:
         """Make or replace a file, durably."""
         await anyio.to_thread.run_sync(self._put, path, to_bytes(content), replace)
@@ -74,21 +78,27 @@ class LocalFiles:
 
     def _list(self, path: str) -> list[FileInfo]:
         place = self._inside(path)
+        name = "" if place == self._root else place.relative_to(self._root).as_posix()
         try:
-            found = sorted(os.scandir(place), key=lambda entry: entry.name)
+            with os.scandir(place) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
         except FileNotFoundError:
             return []
         except NotADirectoryError:
-            info = self._info(place)
+            info = self._info(name, place.lstat)
             return [info] if info else []
-        infos = [self._info(place / one.name) for one in found if not one.name.startswith(_OURS)]
+        above = f"{name}/" if name else ""
+        infos = [
+            self._info(above + entry.name, lambda: entry.stat(follow_symlinks=False))  # noqa: B023 - called at once
+            for entry in found
+            if not entry.name.startswith(_OURS)
+        ]
         return [info for info in infos if info is not None]
 
-    def _info(self, place: Path) -> FileInfo | None:
+    def _info(self, path: str, look: Callable[[], os.stat_result]) -> FileInfo | None:
         """Describe an entry; None for what cannot be read from here, as a link that leads out."""
-        path = place.relative_to(self._root).as_posix()
         try:
-            found = place.lstat()
+            found = look()
             if stat.S_ISLNK(found.st_mode):
                 found = self._inside(path).stat()
         except OSError:
@@ -98,6 +108,21 @@ class LocalFiles:
         if not stat.S_ISREG(found.st_mode):
             return None
         return FileInfo(path, False, found.st_size, found.st_mtime, _version(found))
+
+    def _read_all(self, paths: Sequence[str]) -> dict[str, str | OSError]:
+        found: dict[str, str | OSError] = {}
+        folders: dict[str, Path] = {}  # Following links is what costs most, so once a directory.
+        for path in paths:
+            try:
+                above, _, name = self._relative(path).rpartition("/")
+                if above not in folders:
+                    folders[above] = self._inside(above)
+                place = folders[above] / name
+                is_plain = stat.S_ISREG(place.lstat().st_mode)
+                found[path] = to_text(place.read_bytes() if is_plain else self._read(path), path)
+            except OSError as error:
+                found[path] = error
+        return found
 
     def _read(self, path: str) -> bytes:
         place = self._inside(path)

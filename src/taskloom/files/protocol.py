@@ -1,4 +1,4 @@
-"""What plan files and saved content ask of a storage: four async methods, and three it may add.
+"""What plan files and saved content ask of a storage: four async methods, and four it may add.
 
 Paths are text with `/` between the parts. Content is text and comes back character for
 character, whatever line ends or lone surrogates it holds. A missing file is
@@ -7,6 +7,7 @@ a path at all `ValueError`; everything else that goes wrong is an `OSError`, and
 has changed.
 """
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
@@ -88,4 +89,13 @@ class Versioning(Protocol):
         Of a file it is the `version` of its listing. Of a directory it changes when a file
         directly in it is added, replaced whole or removed.
         """
+        ...
+
+
+@runtime_checkable
+class Gathering(Protocol):
+    """A backend to which reading many small files at once costs less than one by one."""
+
+    async def read_all(self, paths: Sequence[str]) -> dict[str, str | OSError]:
+        """Return for each path its whole text, or the error that `read` would raise."""
         ...

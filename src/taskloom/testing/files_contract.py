@@ -6,7 +6,7 @@
 
 `make_files` is called once a test and gives an empty storage. A storage that others can open as
 well says so by overriding `same_files`. What a backend does not offer beyond the four methods
-(`create`, `lock`, `version`) is not asked of it. Run it with anyio's pytest plugin.
+(`create`, `lock`, `version`, `read_all`) is not asked of it. Run it with anyio's pytest plugin.
 """
 
 from collections.abc import Awaitable
@@ -14,7 +14,7 @@ from typing import Final
 
 import anyio
 
-from taskloom.files import Backend, Creating, FileInfo, Locking, Versioning
+from taskloom.files import Backend, Creating, FileInfo, Gathering, Locking, Versioning
 
 _LONG_S: Final = 30.0
 """How long a test waits for what must happen at once on any machine."""
@@ -78,6 +78,17 @@ class FilesContract:
         await _raises(OSError, files.read("there"))
         await _raises(OSError, files.delete("there"))
         assert await files.read("there/a.txt") == "x"
+
+    async def test_many_files_are_read_at_once_as_one_by_one(self) -> None:
+        """Those that cannot be read with the error that says so."""
+        files = self.make_files()
+        if not isinstance(files, Gathering):
+            return
+        await files.write("d/a", "x\r\n")
+        found = await files.read_all(["d/a", "d/b", "../c"])
+        assert found["d/a"] == "x\r\n"
+        assert isinstance(found["d/b"], FileNotFoundError)
+        assert isinstance(found["../c"], PermissionError)
 
     async def test_a_deleted_file_is_gone(self) -> None:
         """And can be written anew."""

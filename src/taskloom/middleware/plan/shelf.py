@@ -8,7 +8,7 @@ from typing import Final
 import anyio
 from msgspec import Struct
 
-from taskloom.files import Backend, Creating, FileInfo, Locking, Versioning
+from taskloom.files import Backend, Creating, FileInfo, Gathering, Locking, Versioning
 from taskloom.middleware.plan.item import id_of
 from taskloom.middleware.plan.marker import MARKER
 
@@ -68,8 +68,12 @@ class Shelf:
 
     async def read_all(self, ids: Iterable[str]) -> dict[str, str | Unreadable | None]:
         """Return what the task files hold, None where there is none."""
+        ids = list(ids)
+        if isinstance(self.backend, Gathering):
+            texts = await self.backend.read_all([self._task(id_) for id_ in ids])
+            return {id_: _content(texts[self._task(id_)]) for id_ in ids}
         found: dict[str, str | Unreadable | None] = {}
-        waiting = iter(list(ids))
+        waiting = iter(ids)
 
         async def work() -> None:
             for id_ in waiting:
@@ -83,10 +87,8 @@ class Shelf:
     async def _read(self, id_: str) -> str | Unreadable | None:
         try:
             return await self.backend.read(self._task(id_))
-        except FileNotFoundError:
-            return None
         except (OSError, ValueError) as error:
-            return Unreadable(str(error))
+            return _content(error)
 
     async def put(self, id_: str, text: str | None) -> None:
         """Let a task's file hold a text, or not be there."""
@@ -134,3 +136,9 @@ class Shelf:
             return await self.backend.read(self._prefix + name)
         except FileNotFoundError:
             return ""
+
+
+def _content(found: str | Exception) -> str | Unreadable | None:
+    if isinstance(found, FileNotFoundError):
+        return None
+    return Unreadable(str(found)) if isinstance(found, Exception) else found

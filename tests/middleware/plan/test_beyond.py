@@ -23,7 +23,7 @@ from taskloom.agent import (
 from taskloom.files import LocalFiles, MemoryFiles
 from taskloom.middleware import PlanTasks
 from taskloom.middleware.plan.plan_texts import EN, ZH
-from tests.middleware.plan.scene import BASE, Faulty, done, planned, play
+from tests.middleware.plan.scene import BASE, Faulty, done, planned, play, refused
 
 
 async def tools_of(plan: PlanTasks) -> list[Tool]:
@@ -125,9 +125,18 @@ async def test_changes_of_others_are_seen(tmp_path: Path) -> None:
     for number in range(40):  # More than the marker remembers.
         await done(one, "TaskUpdate", taskId="3", owner=f"owner {number}")
     assert "Owner: owner 39" in await done(two, "TaskGet", taskId="3")
-    assert "blocked by #1" in await done(two, "TaskUpdate", taskId="3", addBlockedBy=["1"]) + (
-        await done(one, "TaskList")
-    )
+    # What a call depends on, without touching it: a circle over others' edges.
+    await planned(one, 4)
+    for blocker, blocked in (("4", "5"), ("6", "7")):
+        await done(one, "TaskUpdate", taskId=blocker, addBlocks=[blocked])
+    assert len(await two.tasks()) == 7
+    await done(one, "TaskUpdate", taskId="5", addBlocks=["6"])
+    text = await refused(two, "TaskUpdate", taskId="7", addBlocks=["4"])
+    assert "#7 → #4 → #5 → #6 → #7" in text
+    await done(two, "TaskUpdate", taskId="3", addBlockedBy=["1", "2"])
+    await done(one, "TaskUpdate", taskId="1", status="completed")
+    await done(one, "TaskUpdate", taskId="2", removeBlocks=["3"])
+    await done(two, "TaskUpdate", taskId="3", status="in_progress")
 
 
 @pytest.mark.spec("PT-401", "PT-201")
@@ -141,7 +150,12 @@ async def test_what_other_programs_write_is_seen(tmp_path: Path) -> None:
     assert "Status: in_progress" in await done(plan, "TaskGet", taskId="1")
     (folder / "2.json").write_text(text.replace('"1"', '"2"').replace("task 1", "another task"))
     assert "another task" in await done(plan, "TaskList")
+    await done(plan, "TaskUpdate", taskId="2", addBlockedBy=["1"])
+    text = (folder / "1.json").read_text()
+    (folder / "1.json").write_text(text.replace("in_progress", "completed"))
+    await done(plan, "TaskUpdate", taskId="2", status="in_progress")
     # A new file, and one that goes.
+    text = text.replace('["2"]', "[]")
     (folder / "7.json").write_text(text.replace('"1"', '"7"'))
     os.utime(folder, ns=(0, 1))  # A clock may tick too slowly to tell.
     assert "Task #8 " in await done(plan, "TaskCreate", subject="x", description="y")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
@@ -17,7 +18,7 @@ from taskloom.agent import call_tool, call_tools
 from taskloom.files import Backend, FileInfo, LocalFiles, MemoryFiles
 from taskloom.files.objects import ObjectFiles
 from taskloom.middleware import PlanTasks
-from tests.middleware.plan.scene import BASE, ask, check_edges, done, planned, play
+from tests.middleware.plan.scene import BASE, ask, check_edges, done, planned, play, stored
 
 PROGRAM = Path(__file__).with_name("planner.py")
 LONG_S = 30
@@ -103,19 +104,62 @@ def test_threads_with_loops_of_their_own_never_collide(kind: str, tmp_path: Path
     assert len(item.metadata) == 40
 
 
-async def test_a_cancelled_call_leaves_the_list_whole_and_free(tmp_path: Path) -> None:
-    plan = PlanTasks(LocalFiles(tmp_path), "s1")
-    await planned(plan, 6)
-    for pause in range(12):
-        with anyio.move_on_after(pause / 4000):
-            await play(
-                plan,
-                call_tool("TaskUpdate", taskId="1", addBlocks=["2", "3", "4", "5", "6"]),
-                call_tool("TaskUpdate", taskId="1", removeBlocks=["2", "3", "4", "5", "6"]),
-            )
-        check_edges(on_disk(tmp_path))
-    with anyio.fail_after(LONG_S):
-        await done(plan, "TaskList")
+class Cancelling(MemoryFiles):
+    """A storage during whose n-th write somebody cancels the run."""
+
+    scope: anyio.CancelScope | None = None
+    left = 0
+
+    async def write(self, path: str, content: str) -> None:
+        await self._pause()
+        await super().write(path, content)
+        await anyio.lowlevel.checkpoint()
+
+    async def delete(self, path: str) -> None:
+        await self._pause()
+        await super().delete(path)
+        await anyio.lowlevel.checkpoint()
+
+    async def _pause(self) -> None:
+        self.left -= 1
+        if self.left == 0 and self.scope is not None:
+            self.scope.cancel()
+        await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.spec("PT-205")
+@pytest.mark.parametrize("status", ["pending", "deleted"])
+async def test_a_cancelled_call_leaves_the_list_whole_and_free(status: str) -> None:
+    cancelled = 0
+    for number in range(1, 10):
+        files = Cancelling()
+        plan = PlanTasks(files, BASE, enforce_order=False)
+        await planned(plan, 4)
+        await done(plan, "TaskUpdate", taskId="1", addBlocks=["2"])
+        old = await stored(files)
+        files.left = number
+        with anyio.CancelScope() as files.scope:
+            await done(plan, "TaskUpdate", taskId="1", status=status, addBlockedBy=["3", "4"])
+        cancelled += files.scope.cancelled_caught
+        # By the time the call has ended, whatever it began is complete.
+        found = await stored(files)
+        check_edges(found)
+        assert found != old
+        with anyio.fail_after(LONG_S):
+            assert len((await done(plan, "TaskList")).splitlines()) == len(found)
+    assert cancelled >= 4
+
+
+async def test_a_cancelled_creation_is_whole() -> None:
+    for number in range(1, 4):
+        files = Cancelling()
+        plan = PlanTasks(files, BASE)
+        files.left = number
+        with anyio.CancelScope() as files.scope:
+            await planned(plan, 1)
+        assert files.scope.cancelled_caught
+        assert list(await stored(files)) == ["1"]
+        assert await files.read(f"{BASE}/.highwatermark") == "1"
 
 
 # Processes.

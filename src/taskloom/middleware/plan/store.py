@@ -56,9 +56,13 @@ class PlanStore:
         """
         async with self._gate, self._shelf.lock():
             await self._refresh(everything=everything)
-            await self._recall.check(touching)
-            await self._mend()
+            await self.look_at(*touching)
             yield self.tasks
+
+    async def look_at(self, *ids: str) -> None:
+        """Look at the files of these tasks, even if nothing tells of a change; within a turn."""
+        await self._recall.check(ids)
+        await self._mend()
 
     async def survey(self) -> None:
         """Look at all files after all; only within a turn."""

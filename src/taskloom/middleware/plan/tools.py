@@ -109,6 +109,9 @@ class PlanTools(Struct, frozen=True, kw_only=True):
     async def _update(self, wanted: UpdateArguments) -> Update:
         with self._explained():
             async with self.store.turn(wanted.task_id, *wanted.added, *wanted.taken_away) as tasks:
+                item = tasks.items.get(wanted.task_id)
+                if wanted.status and item:
+                    await self.store.look_at(*item.blocked_by)
                 update = self._decide(tasks, wanted)
                 if update.finished:
                     # The end of a list removes it: decide on all that is really there.

@@ -190,6 +190,8 @@ def test_a_lock_holds_between_threads_with_loops_of_their_own(kind: str, tmp_pat
     assert most == [1] * 80
 
 
+# Newer Pythons warn of forks beside threads; that a program may do so is what is tested.
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 async def test_a_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     ours, theirs = os.pipe()

@@ -35,7 +35,7 @@ def create(place: Path, data: bytes) -> None:
     """Make a file that must not exist yet."""
     fresh = _written(place, data)
     try:
-        os.link(fresh, place, follow_symlinks=False)
+        os.link(fresh, place)
     except FileExistsError:
         raise FileExistsError(f"`{place.name}` exists already.") from None
     finally:

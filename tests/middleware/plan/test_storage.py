@@ -135,7 +135,17 @@ async def test_files_of_other_names_are_left_alone(files: MemoryFiles, plan: Pla
     assert left >= {*names, "9.json"}
 
 
-BROKEN = ["", "{", "[]", '"x"', "nul", '{"id":"2","blocks":"1"}', '{"subject":7}', "[" * 5000]
+BROKEN = [
+    "",
+    "{",
+    "[]",
+    '"x"',
+    "nul",
+    '{"id":"2","blocks":"1"}',
+    '{"subject":7}',
+    "[" * 5000,
+    "9" * 6000,
+]
 
 
 @pytest.mark.spec("PT-204")
@@ -276,7 +286,7 @@ async def test_a_marker_of_others_is_not_obeyed(files: MemoryFiles, plan: PlanTa
         await files.write(f"{BASE}/.plan", json.dumps({"token": "t", "undo": undo}))
         await done(plan, "TaskList")
         assert await stored(files) == before
-    for garbage in ("", "{", "[]", "null", '{"undo": 7}', "\ud800"):
+    for garbage in ("", "{", "[]", "null", '{"undo": 7}', "\ud800", "9" * 6000):
         await files.write(f"{BASE}/.plan", garbage)
         assert await done(plan, "TaskList") == "#1 [pending] task 1"
         assert "Task #" in await done(plan, "TaskCreate", subject="x", description="y")

@@ -40,6 +40,9 @@ def test_a_missing_backend_or_directory_is_a_clear_error() -> None:
     for empty in ("", "  ", None):
         with pytest.raises(ValueError, match="needs a base_dir"):
             PlanTasks(MemoryFiles(), empty)  # type: ignore[arg-type]  # that is the point
+    for outside in ("../plans", "a/../../b", "a\0b"):
+        with pytest.raises(ValueError, match="leads out"):
+            PlanTasks(MemoryFiles(), outside)
     with pytest.raises(ValueError, match="reminder_turns"):
         PlanTasks(MemoryFiles(), BASE, reminder_turns=0)
 

@@ -94,7 +94,7 @@ def from_line(text: str, id_: str) -> PlanItem:
     """
     try:
         found: Any = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise ValueError(f"it is not valid JSON: {error}") from None
     if not isinstance(found, dict):
         raise ValueError("it is not a JSON object")  # noqa: TRY004 - what is wrong is the content

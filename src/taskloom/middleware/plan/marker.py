@@ -68,5 +68,5 @@ def decode(text: str) -> Marker:
     """Return what the file says; of a missing or garbled one, nothing."""
     try:
         return msgspec.json.decode(text, type=Marker) if text else Marker()
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return Marker()

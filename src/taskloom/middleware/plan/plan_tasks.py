@@ -112,5 +112,7 @@ def _check(backend: object, base_dir: object, reminder_turns: int | None) -> Non
             "PlanTasks needs a base_dir: the directory of its list in the backend, one for each "
             "session, such as 'plans/session-1'."
         )
+    if "\0" in base_dir or ".." in base_dir.split("/"):
+        raise ValueError(f"The base_dir {base_dir!r} leads out of the backend; name one inside it.")
     if reminder_turns is not None and reminder_turns < 1:
         raise ValueError("reminder_turns is a number of turns from 1 on, or None for never.")

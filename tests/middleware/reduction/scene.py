@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import anyio.lowlevel
+
 from taskloom.agent import (
     Agent,
     CustomEvent,
@@ -43,7 +45,6 @@ class PlainFiles:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.writes = 0
 
     def _file(self, path: str) -> Path:
         parts = [part for part in path.split("/") if part not in ("", ".")]
@@ -64,11 +65,12 @@ class PlainFiles:
         ]
 
     async def read(self, path: str, offset: int = 0, limit: int | None = None) -> str:
+        await anyio.lowlevel.checkpoint()  # Others come between, as with any real storage.
         data = self._file(path).read_bytes()
         return slice_lines(data.decode("utf-8", "surrogatepass"), offset, limit)
 
     async def write(self, path: str, content: str) -> None:
-        self.writes += 1
+        await anyio.lowlevel.checkpoint()
         file = self._file(path)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode("utf-8", "surrogatepass"))

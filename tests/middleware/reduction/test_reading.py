@@ -19,6 +19,7 @@ from tests.middleware.reduction.scene import (
     conversation,
     play,
     request,
+    round_,
 )
 
 
@@ -43,6 +44,7 @@ async def read_all(one: Tool, path: str, limit: int = 2_000) -> tuple[str, int]:
     while True:
         piece = await read(one, path=path, offset=line, limit=limit, char_offset=chars)
         calls += 1
+        assert calls < 100, "it goes in circles"
         assert len(piece) < 20_200
         hint = GO_ON.search(piece, max(0, len(piece) - 200))
         if hint is None:
@@ -185,6 +187,24 @@ async def test_a_read_tool_of_the_agents_own_may_be_trusted() -> None:
         return "x" * 5_000
 
     assert "Use read_file to view" in await one.wrap_tool_call(request(), call)
+
+
+@pytest.mark.spec("TR-207")
+async def test_a_piece_read_back_is_cleared_without_a_second_file() -> None:
+    files = MemoryFiles()
+    one = ToolReduction(files, root_dir="r", max_tokens_for_clear=10)
+    found = await reader(one)
+    await files.write("r/trunc/c1", "0123456789\n" * 10_000)
+    piece = await read(found, path="r/trunc/c1", offset=500)
+    arguments = '{"path":"r/trunc/c1","offset":500}'
+    before = [
+        *round_("c2", piece, "read_file", arguments),
+        *round_("c3", "other" + piece, "read_file", arguments),  # Not from there: it is saved.
+        *round_("c4", "new"),
+    ]
+    after = await clear(one, before)
+    assert "saved to: r/trunc/c1\n" in after[1].text
+    assert await contents(files, "r/clear") == {"r/clear/c3": "other" + piece}
 
 
 async def test_two_reductions_in_one_agent_have_two_readers() -> None:

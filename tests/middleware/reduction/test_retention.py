@@ -3,10 +3,10 @@
 import anyio
 import pytest
 
-from taskloom.agent import Agent, Message, ModelRequest, ToolCall, tool
-from taskloom.files import MemoryFiles
+from taskloom.agent import Agent, Message, ModelRequest, ScriptedModel, ToolCall, tool
+from taskloom.files import FileInfo, MemoryFiles
 from taskloom.middleware.reduction import Retention, SavedFile, ToolReduction
-from tests.middleware.reduction.scene import begin, clear, conversation, request, round_
+from tests.middleware.reduction.scene import begin, clear, conversation, play, request, round_
 
 ALL = Retention(max_age_s=0, min_age_s=0)
 
@@ -106,10 +106,22 @@ async def test_what_a_run_under_way_has_saved_is_not_removed() -> None:
         return "0123456789" * 100
 
     with anyio.fail_after(20):
-        result = await Agent(Model(), [look], [one]).invoke("go")
+        await files.write("r/clear/before", "from an earlier run")
+        result = await Agent(Model(), [look], [one]).invoke("go on with r/clear/before")
     assert result.stop_reason == "completed"
     assert removed == [[]] * 7
-    assert len(await one.saved()) == 6
+    assert len(await one.saved()) == 7
+
+
+@pytest.mark.spec("TR-404", "TR-205")
+async def test_tidying_up_that_fails_does_not_cost_the_run() -> None:
+    class Broken(MemoryFiles):
+        async def ls_info(self, path: str) -> list[FileInfo]:
+            raise OSError("gone")
+
+    one = ToolReduction(Broken(), retention=ALL)
+    _, warnings = await play(Agent(ScriptedModel(["done"]), [], [one]))
+    assert [warning.reason for warning in warnings] == ["OSError: gone"]
 
 
 @pytest.mark.spec("TR-404")

@@ -122,6 +122,19 @@ def test_a_stream_is_cut_exactly_when_the_whole_text_is(sizes: list[int], limit:
     anyio.run(check)
 
 
+@pytest.mark.spec("TR-201", "TR-202", "TR-203")
+async def test_one_character_over_the_limit_is_cut_and_exactly_the_limit_is_not() -> None:
+    files = MemoryFiles()
+    one = reduction(files)
+    await begin(one)
+    assert "".join(await collect(one, ["x" * LIMIT])) == "x" * LIMIT
+    assert await contents(files, "saved/trunc") == {}
+    cut = "".join(await collect(one, ["x" * LIMIT, "x"]))
+    assert len(cut) <= LIMIT + 1
+    assert "Full output saved to" in cut
+    assert await contents(files, "saved/trunc") == {"saved/trunc/c1": "x" * (LIMIT + 1)}
+
+
 @pytest.mark.spec("TR-203")
 @pytest.mark.parametrize("size", [LIMIT - 50, LIMIT, LIMIT + 5_000])
 async def test_a_tool_that_fails_loses_nothing(size: int) -> None:

@@ -57,6 +57,26 @@ async def test_a_message_that_another_middleware_changed_is_counted_anew() -> No
 
 
 @pytest.mark.spec("TR-403")
+async def test_after_clearing_nothing_is_counted_again() -> None:
+    counter = Counting()
+    one = ToolReduction(MemoryFiles(), token_counter=counter, max_tokens_for_clear=100)
+    await begin(one)
+    after = await clear(one, conversation(*["x" * 500] * 10))
+    counter.asked.clear()
+    await clear(one, list(after))
+    assert counter.asked == []
+
+
+@pytest.mark.spec("TR-403", "TR-304")
+async def test_a_settled_past_that_somebody_changed_is_looked_through_again() -> None:
+    one = ToolReduction(MemoryFiles(), max_tokens_for_clear=100)
+    await begin(one)
+    after = await clear(one, conversation(*["x" * 500] * 10))
+    after[2] = after[2].replace(content="y" * 5_000, finish_reason="")
+    assert (await clear(one, after))[2].text.startswith("<persisted-output>")
+
+
+@pytest.mark.spec("TR-403")
 async def test_over_the_limit_the_settled_past_is_not_looked_through_again() -> None:
     asked: list[str] = []
     one = ToolReduction(

@@ -164,6 +164,16 @@ async def test_a_storage_that_fails_leaves_the_result_whole_and_says_so() -> Non
     assert "No space left" in warnings[0].reason
 
 
+async def test_a_result_that_goes_to_the_caller_is_not_cut() -> None:
+    async def look() -> str:
+        """Look."""
+        return "x" * 5_000
+
+    model = ScriptedModel([call_tool("look")])
+    agent = Agent(model, [look], [reduction(MemoryFiles())], return_directly=["look"])
+    assert (await agent.invoke("go")).text == "x" * 5_000
+
+
 HOSTILE = [
     "../../../etc/passwd",
     "/etc/passwd",

@@ -16,7 +16,7 @@ from taskloom.middleware.reduction.ledger import Ledger
 from taskloom.middleware.reduction.notices import Notices
 from taskloom.middleware.reduction.offload import Offload, answer, moved
 from taskloom.middleware.reduction.proposals import CLEARED, Proposal, Proposer, Save, is_shorter
-from taskloom.middleware.reduction.rounds import Pair, kept_from, rounds
+from taskloom.middleware.reduction.rounds import Pair, kept_from, round_start, rounds
 from taskloom.middleware.reduction.settings import Settings
 
 FAILURES_MAX: Final = 3
@@ -68,7 +68,7 @@ class Clearing:
     ) -> tuple[list[_Step], int, int]:
         """Return what to do, the place up to which was looked, and the tokens it spares."""
         settings, notices = self._settings, self._notices()
-        start = ledger.settled
+        start = round_start(messages, ledger.settled)
         end = kept_from(messages, settings.clear_retention_suffix_limit, start)
         steps: list[_Step] = []
         spared = 0

@@ -8,6 +8,8 @@ from taskloom.middleware.reduction.texts import EN, ZH, ReductionTexts
 
 OPEN: Final = "<persisted-output>"
 CLOSE: Final = "</persisted-output>"
+POINTER_MAX: Final = 2_000
+"""No pointer is longer, so that nothing long can escape clearing by looking like one."""
 
 
 class Notices(Struct, frozen=True):
@@ -94,7 +96,7 @@ def told_path(content: str) -> str | None:
 
 def is_pointer(text: str) -> bool:
     """Tell whether a text is a pointer that `cleared` wrote, in any language and for any tool."""
-    if not (text.startswith(OPEN) and text.endswith(CLOSE)):
+    if not (len(text) <= POINTER_MAX and text.startswith(OPEN) and text.endswith(CLOSE)):
         return False
     lines = text.split("\n")
     if len(lines) != 4:

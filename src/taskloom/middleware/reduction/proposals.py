@@ -67,7 +67,7 @@ class Proposer:
         path = await self._offload.path(detail)
         if path is None:
             return None
-        already = await self._told(notices, detail.tool_result)
+        already = await self._told(notices, detail)
         pointer: str | None = notices.cleared(already or path)
         saves: list[Save] = []
         if not is_shorter(notices.cleared(already or path), detail.tool_result):
@@ -85,20 +85,26 @@ class Proposer:
             return None
         return Proposal(detail, choice, pointer, arguments, tuple(saves))
 
-    async def _told(self, notices: Notices, content: ToolContent) -> str | None:
-        """Return where a truncated result is saved: it needs no second file that tells of it.
+    async def _told(self, notices: Notices, detail: ToolDetail) -> str | None:
+        """Return where a truncated result, or one read back, is saved: it needs no second file.
 
-        Only if the notice is word for word what truncation made of that file, so that a tool
-        cannot get anything dropped by printing something like a notice.
+        Only if the notice is word for word what truncation made of that file, or the result a
+        piece of it, so that a tool cannot get anything dropped by printing what looks so.
         """
-        path = told_path(content) if isinstance(content, str) else None
+        content = detail.tool_result
+        if not isinstance(content, str):
+            return None
+        is_read = detail.tool_name == notices.read_tool
+        path = _path_argument(detail) if is_read else told_path(content)
         if path is None or not self._offload.store.is_saved(path):
             return None
         try:
             text = from_saved(await self._offload.store.read(path))
         except Exception:  # noqa: BLE001  # then it is saved like any other result
             return None
-        same = isinstance(text, str) and notices.stands_for(str(content), path, text)
+        if not isinstance(text, str):
+            return None
+        same = _is_piece(content, text) if is_read else notices.stands_for(content, path, text)
         return path if same else None
 
     def _short_arguments(self, notices: Notices, arguments: str, path: str) -> str | None:
@@ -151,6 +157,16 @@ def is_shorter(pointer: str, content: ToolContent) -> bool:
     ):
         return True
     return len(pointer) < len(as_text(content))
+
+
+def _path_argument(detail: ToolDetail) -> str | None:
+    path = (_object(detail.tool_argument) or {}).get("path")
+    return path if isinstance(path, str) else None
+
+
+def _is_piece(content: str, text: str) -> bool:
+    """Tell whether a content is part of a text, but for the line that says how to go on."""
+    return content in text or (content.endswith("]") and content.rpartition("\n[")[0] in text)
 
 
 def _object(arguments: str) -> dict[str, Any] | None:

@@ -85,7 +85,10 @@ async def _pointed_to(store: Store, entries: Sequence[_Entry], live: str) -> set
         for tail in [tail for tail in rest if tail in text]:
             one = rest.pop(tail)
             kept.add(tail)
-            texts.append(await one.backend.read(one.info.path))
+            try:
+                texts.append(await one.backend.read(one.info.path))
+            except FileNotFoundError:
+                continue  # Somebody else was faster.
     return kept
 
 

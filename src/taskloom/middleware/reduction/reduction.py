@@ -23,7 +23,7 @@ from taskloom.agent import (
 )
 from taskloom.files import Backend
 from taskloom.middleware.reduction.clearing import Clearing
-from taskloom.middleware.reduction.handlers import PathOf, PostProcess
+from taskloom.middleware.reduction.handlers import PathOf, PostProcess, ToolDetail
 from taskloom.middleware.reduction.ledger import Ledger
 from taskloom.middleware.reduction.notices import Notices
 from taskloom.middleware.reduction.offload import Offload
@@ -57,6 +57,7 @@ class _Here:
         self.reader = reader
         self.own = own
         self.given = given
+        self.direct: Collection[str] = ()
         self.paths: set[str] = set()
 
     def pointing(self) -> Iterator[str]:
@@ -150,13 +151,21 @@ class ToolReduction(Middleware):
         if taken and own:
             reader = _free_name(names)
         here = _Here(settings.token_counter, reader, own=own, given=setup.messages)
+        here.direct = setup.return_directly  # The set itself: later middlewares may change it.
         self._live.add(here)
         _HERE.set({**_HERE.get({}), id(self): here})
         if own and settings.backends:
             texts = reduction_texts(settings.language)
             setup.tools.append(read_tool(reader, self._store, texts, settings.max_length_for_trunc))
         if settings.retention is not None:
+            await self._prune_unless_it_fails(setup)
+
+    async def _prune_unless_it_fails(self, setup: RunSetup) -> None:
+        try:
             await self.prune(setup.messages)
+        except Exception as error:  # noqa: BLE001  # tidying up must not cost the run
+            nobody = ToolDetail("", "", "{}", "")
+            await self._truncation.offload.warn(nobody, self._store.root_dir, error)
 
     def _here(self) -> _Here:
         here = _HERE.get({}).get(id(self))
@@ -183,6 +192,8 @@ class ToolReduction(Middleware):
         here = self._here()
         if here.own and request.name == here.reader:
             return None  # It bounds itself, and what it reads is saved.
+        if request.name in here.direct:
+            return None  # It goes to the caller, who wants the result and not a notice.
         choice = self._settings.choose(request.name)
         return choice if choice.truncates else None
 

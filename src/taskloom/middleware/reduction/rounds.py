@@ -22,6 +22,13 @@ class Round(Struct, frozen=True):
     pairs: tuple[Pair, ...]
 
 
+def round_start(messages: Sequence[Message], place: int) -> int:
+    """Return where the round begins whose results stand at a place; the place if there is none."""
+    while 0 < place < len(messages) and messages[place].role == "tool":
+        place -= 1
+    return place
+
+
 def kept_from(messages: Sequence[Message], keep: int, settled: int) -> int:
     """Return the place from which on the last `keep` rounds stand; `settled` if there are fewer."""
     if keep == 0:

@@ -13,40 +13,13 @@ from time import perf_counter, perf_counter_ns
 
 from bench.table import Row
 from taskloom.agent import Message, RunSetup, State, ToolCall, ToolInfo, ToolRequest
-from taskloom.files import FileInfo
-from taskloom.files.lines import slice_lines
+from taskloom.files import LocalFiles
 from taskloom.middleware.reduction import ToolReduction
 
 ROUNDS = 30
 CALLS = 200
 LARGE = 10_000_000
 INFO = ToolInfo("look", "Look something up.", {"type": "object", "properties": {}})
-
-
-class BareDisk:
-    """The least a local storage can do: write and sync."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    async def ls_info(self, path: str) -> list[FileInfo]:
-        assert path
-        return []
-
-    async def read(self, path: str, offset: int = 0, limit: int | None = None) -> str:
-        text = (self._root / path).read_bytes().decode()
-        return slice_lines(text, offset, limit)
-
-    async def write(self, path: str, content: str) -> None:
-        await self.create(path, content)
-
-    async def create(self, path: str, content: str) -> None:
-        file = self._root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_synced(file, content)
-
-    async def delete(self, path: str) -> None:
-        (self._root / path).unlink()
 
 
 def write_synced(file: Path, content: str) -> None:
@@ -60,7 +33,7 @@ def write_synced(file: Path, content: str) -> None:
 def run() -> Iterator[Row]:
     """Measure."""
     with TemporaryDirectory(dir=".") as name:
-        yield from asyncio.run(_check(BareDisk(Path(name))))
+        yield from asyncio.run(_check(LocalFiles(name)))
         yield asyncio.run(_cut(Path(name)))
 
 
@@ -72,14 +45,14 @@ def _messages(count: int) -> list[Message]:
     return found[:count]
 
 
-async def _begun(backend: BareDisk, limit: int = 50_000) -> ToolReduction:
+async def _begun(backend: LocalFiles, limit: int = 50_000) -> ToolReduction:
     # So many tokens that nothing is ever cleared: the check is what is measured.
     one = ToolReduction(backend, max_length_for_trunc=limit, max_tokens_for_clear=10**9)
     await one.before_agent(RunSetup("r", "", [], set()))
     return one
 
 
-async def _check(backend: BareDisk) -> list[Row]:
+async def _check(backend: LocalFiles) -> list[Row]:
     rows: list[Row] = []
     for what, new in (("nothing new", 0), ("one new round", 2)):
         seconds = {count: await _seconds(backend, count, new) for count in (10, 1_000)}
@@ -96,7 +69,7 @@ async def _check(backend: BareDisk) -> list[Row]:
     return rows
 
 
-async def _seconds(backend: BareDisk, count: int, new: int) -> float:
+async def _seconds(backend: LocalFiles, count: int, new: int) -> float:
     best = float("inf")
     for _ in range(ROUNDS):
         one = await _begun(backend)
@@ -115,7 +88,7 @@ async def _seconds(backend: BareDisk, count: int, new: int) -> float:
 
 async def _cut(place: Path) -> Row:
     text = "0123456789abcde\n" * (LARGE // 16)
-    one = await _begun(BareDisk(place))
+    one = await _begun(LocalFiles(place))
 
     async def call(_: ToolRequest) -> str:
         return text

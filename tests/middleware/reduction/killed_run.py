@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from taskloom.agent import Agent, Message, ModelRequest, ToolCall, tool
+from taskloom.files import LocalFiles
 from taskloom.middleware.reduction import ToolReduction
-from tests.middleware.reduction.scene import PlainFiles
 
 DIRECTORY, KILL_AT = Path(sys.argv[1]), int(sys.argv[2])
 
@@ -40,7 +40,7 @@ async def look(n: int) -> str:
 
 if __name__ == "__main__":
     reduction = ToolReduction(
-        PlainFiles(DIRECTORY), max_length_for_trunc=3_000, max_tokens_for_clear=1_200
+        LocalFiles(DIRECTORY), max_length_for_trunc=3_000, max_tokens_for_clear=1_200
     )
     agent = Agent(Model(), [look], [reduction])
     result = agent.invoke_sync("go", journal=DIRECTORY / "run.jsonl")

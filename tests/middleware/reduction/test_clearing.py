@@ -263,6 +263,31 @@ async def test_large_arguments_of_old_calls_go_as_well() -> None:
     assert await clear(never, before) is before
 
 
+@pytest.mark.spec("TR-304")
+async def test_a_handler_that_clears_arguments_alone_is_asked_once() -> None:
+    asked: list[str] = []
+
+    def handler(detail: ToolDetail) -> ClearResult:
+        asked.append(detail.tool_argument)
+        return ClearResult(
+            need_clear=True,
+            tool_argument='{"gone":true}',
+            need_offload=True,
+            offload_file_path="kept/1",
+            offload_content=detail.tool_argument,
+        )
+
+    files = MemoryFiles()
+    config = {"look": ToolConfig(clear_handler=handler)}
+    messages = [*round_("c1", "ok", arguments='{"text":"long"}'), *round_("c2", "new")]
+    for _ in range(2):
+        one = ToolReduction(files, max_tokens_for_clear=1, tool_config=config)
+        await begin(one)
+        messages = await clear(one, messages)
+    assert asked == ['{"text":"long"}']
+    assert messages[1].text == "ok"
+
+
 async def test_parts_go_whole_with_their_images_and_come_back() -> None:
     files = MemoryFiles()
     one = await started(files)

@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from taskloom.agent import Message
+from taskloom.files import LocalFiles
 from taskloom.middleware.reduction import from_saved
 from tests.house.tree import ROOT
-from tests.middleware.reduction.scene import PlainFiles, paired
+from tests.middleware.reduction.scene import paired
 
 SAVED = re.compile(r"saved to: (\S+)")
 
@@ -37,7 +38,7 @@ async def test_a_run_killed_anywhere_keeps_every_result(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr.decode()
     messages = msgspec.json.decode(done.stdout, type=list[Message])
     assert paired(messages)
-    files = PlainFiles(tmp_path)
+    files = LocalFiles(tmp_path)
     results = [message for message in messages if message.role == "tool"]
     for number, message in enumerate(results):
         content = message.text

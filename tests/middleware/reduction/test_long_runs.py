@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskloom.agent import Agent, ImagePart, Message, ModelRequest, Part, TextPart, ToolCall, tool
-from taskloom.files import MemoryFiles
+from taskloom.files import Backend, LocalFiles, MemoryFiles
 from taskloom.middleware.reduction import ToolContent, ToolReduction, from_saved, utf8_tokens
 from taskloom.middleware.reduction.tokens import count_message
 from tests.middleware.reduction.scene import Looker, begin, clear, paired, play, tool_chars
@@ -18,7 +19,7 @@ from tests.middleware.reduction.scene import Looker, begin, clear, paired, play,
 SAVED = re.compile(r"saved to: (\S+)")
 
 
-async def original(files: MemoryFiles, message: Message) -> ToolContent:
+async def original(files: Backend, message: Message) -> ToolContent:
     """Follow the notices from a message to what the tool gave."""
     content: ToolContent = message.content
     while isinstance(content, str) and content.startswith("<persisted-output>"):
@@ -101,9 +102,9 @@ async def test_between_two_clearings_what_was_sent_stays_as_it_is() -> None:
 
 
 @pytest.mark.spec("TR-206", "TR-304")
-async def test_one_instance_serves_many_runs_at_once() -> None:
+async def test_one_instance_serves_many_runs_at_once(tmp_path: Path) -> None:
     """Same call ids everywhere, other results, one storage: nothing gets mixed up."""
-    files = MemoryFiles()
+    files = LocalFiles(tmp_path)
     reduction = ToolReduction(files, max_length_for_trunc=1_500, max_tokens_for_clear=1_000)
 
     def answer(messages: Sequence[Message]) -> Message:

@@ -1,10 +1,12 @@
 """Saved content: listed, bounded, removed on demand, and never under a live pointer."""
 
+from pathlib import Path
+
 import anyio
 import pytest
 
 from taskloom.agent import Agent, Message, ModelRequest, ScriptedModel, ToolCall, tool
-from taskloom.files import FileInfo, MemoryFiles
+from taskloom.files import FileInfo, LocalFiles, MemoryFiles
 from taskloom.middleware.reduction import Retention, SavedFile, ToolReduction
 from tests.middleware.reduction.scene import begin, clear, conversation, play, request, round_
 
@@ -122,6 +124,22 @@ async def test_tidying_up_that_fails_does_not_cost_the_run() -> None:
     one = ToolReduction(Broken(), retention=ALL)
     _, warnings = await play(Agent(ScriptedModel(["done"]), [], [one]))
     assert [warning.reason for warning in warnings] == ["OSError: gone"]
+
+
+@pytest.mark.spec("TR-404")
+@pytest.mark.parametrize("named", ["relative", "absolute"])
+async def test_on_a_disk_it_is_the_same_however_the_root_is_named(
+    named: str, tmp_path: Path
+) -> None:
+    root = "state/r" if named == "relative" else f"{tmp_path}/state/r"
+    one = ToolReduction(LocalFiles(tmp_path), root_dir=root, max_tokens_for_clear=10)
+    other = ToolReduction(LocalFiles(tmp_path), root_dir=root)
+    await begin(one)
+    messages = await clear(one, conversation("a" * 500, "b" * 500, "c"))
+    assert len(await other.saved()) == 2
+    assert await other.prune(messages[:4], ALL) == ["state/r/clear/c2"]
+    assert await other.prune((), ALL) == ["state/r/clear/c1"]
+    assert await other.saved() == []
 
 
 @pytest.mark.spec("TR-404")

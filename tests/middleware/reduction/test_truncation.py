@@ -142,10 +142,11 @@ def test_what_is_saved_can_be_turned_back(content: str | tuple[Part, ...]) -> No
 
 
 def test_parts_that_were_cut_off_are_an_error_and_not_other_parts() -> None:
-    whole = to_saved((TextPart("one"), ImagePart(data=b"two")))
-    for end in range(len("taskloom-parts "), len(whole)):
-        with pytest.raises(ValueError, match="cannot be read back"):
-            from_saved(whole[:end])
+    parts = (TextPart("one"), ImagePart(data=b"two"))
+    for whole in map(to_saved, (parts, parts[::-1])):
+        for end in range(len("taskloom-parts "), len(whole)):
+            with pytest.raises(ValueError, match="cannot be read back"):
+                from_saved(whole[:end])
 
 
 @pytest.mark.spec("TR-205")

@@ -145,6 +145,9 @@ def _spared(ledger: Ledger, pair: Pair, result: Message, proposal: Proposal) -> 
 
 def _put(messages: list[Message], pair: Pair, proposal: Proposal) -> None:
     result = messages[pair.result_at]
+    if proposal.content is None and proposal.choice.clear_handler is not None:
+        # It is not to be asked again about arguments that are its own.
+        messages[pair.result_at] = result.replace(finish_reason=CLEARED)
     if proposal.content is not None:
         if proposal.choice.clear_handler is None and isinstance(proposal.content, str):
             # The name that was free may have been longer than the one hoped for.

@@ -93,9 +93,13 @@ async def _pointed_to(store: Store, entries: Sequence[_Entry], live: str) -> set
 
 
 def _tail(store: Store, path: str) -> str:
-    """Return a path below the root directory: what a backend puts before it differs."""
-    depth = len(plain_path(store.root_dir) or ())
-    return "/".join((plain_path(path) or ())[depth:])
+    """Return a path below the root directory, however much of that a backend puts before it."""
+    parts, root = plain_path(path) or (), plain_path(store.root_dir) or ()
+    for start in range(len(root)):
+        shown = root[start:]
+        if parts[: len(shown)] == shown:
+            return "/".join(parts[len(shown) :])
+    return "/".join(parts)
 
 
 def texts_of(messages: Iterable[Message]) -> Iterable[str]:

@@ -1,7 +1,8 @@
 """A program for test_kill: a run with a journal and a reduction, killed in the middle.
 
-Usage: killed_run.py DIRECTORY KILL_AT. At model call KILL_AT the process kills itself with
-SIGKILL; with 0 it never does. At the end it prints the messages of the run as JSON.
+Usage: killed_run.py DIRECTORY KILL_AT [NAME]. At model call KILL_AT the process kills itself with
+SIGKILL, if it gets there. Runs of other names share the storage. At the end it prints the messages
+of the run as JSON.
 """
 
 import os
@@ -16,6 +17,7 @@ from taskloom.files import LocalFiles
 from taskloom.middleware.reduction import ToolReduction
 
 DIRECTORY, KILL_AT = Path(sys.argv[1]), int(sys.argv[2])
+NAME = sys.argv[3] if len(sys.argv) > 3 else "result"
 
 
 class Model:
@@ -35,7 +37,7 @@ class Model:
 @tool(idempotent=True)
 async def look(n: int) -> str:
     """Look."""
-    return f"result {n}\n" * (50 + n * 40)
+    return f"{NAME} {n}\n" * (50 + n * 40)
 
 
 if __name__ == "__main__":
@@ -43,5 +45,5 @@ if __name__ == "__main__":
         LocalFiles(DIRECTORY), max_length_for_trunc=3_000, max_tokens_for_clear=1_200
     )
     agent = Agent(Model(), [look], [reduction])
-    result = agent.invoke_sync("go", journal=DIRECTORY / "run.jsonl")
+    result = agent.invoke_sync("go", journal=DIRECTORY / f"{NAME}.jsonl")
     sys.stdout.buffer.write(msgspec.json.encode(result.messages))

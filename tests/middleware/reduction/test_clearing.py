@@ -288,6 +288,18 @@ async def test_a_handler_that_clears_arguments_alone_is_asked_once() -> None:
     assert messages[1].text == "ok"
 
 
+@pytest.mark.spec("TR-307")
+async def test_two_calls_of_one_id_keep_their_own_arguments() -> None:
+    one = await started(MemoryFiles())
+    first = ToolCall("c1", "look", '{"text":"' + "a" * 5_000 + '"}')
+    second = ToolCall("c1", "look", '{"text":"b"}')
+    before = [Message.assistant("", first, second), Message.tool(first, LONG)]
+    before += [Message.tool(second, LONG), *round_("c2", "new")]
+    after = await clear(one, before)
+    assert after[0].tool_calls[1] == second
+    assert len(after) == len(before)
+
+
 async def test_parts_go_whole_with_their_images_and_come_back() -> None:
     files = MemoryFiles()
     one = await started(files)

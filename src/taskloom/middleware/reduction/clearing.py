@@ -161,7 +161,7 @@ def _put(messages: list[Message], pair: Pair, proposal: Proposal) -> None:
     if proposal.arguments is not None:
         asking = messages[pair.call_at]
         calls = tuple(
-            _call(call, proposal.arguments) if call.id == pair.call.id else call
+            _call(call, proposal.arguments) if call is pair.call else call
             for call in asking.tool_calls
         )
         messages[pair.call_at] = asking.replace(tool_calls=calls)

@@ -16,7 +16,7 @@ from taskloom.middleware.reduction.handlers import (
 from taskloom.middleware.reduction.tokens import TokenCounter, utf8_tokens
 
 ROOT_DIR: Final = ".taskloom/reduction"
-"""In the project's state directory: a workspace tool reaches it, and version control ignores it."""
+"""In the project's state directory, where a workspace tool reaches it under the same path."""
 
 
 class ToolConfig(Struct, frozen=True, kw_only=True):

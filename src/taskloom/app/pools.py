@@ -162,7 +162,7 @@ def load_target(target: str, project: Path) -> Callable[..., object]:
         found: object = importlib.import_module(module)
         for name in path.split("."):
             found = getattr(found, name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(
             f"{FILE_NAME}: the target {target!r} of an executor cannot be loaded: "
             f"{type(error).__name__}: {error}. Modules are looked for where Python does, and in "

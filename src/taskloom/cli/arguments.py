@@ -35,6 +35,8 @@ def build_parser() -> argparse.ArgumentParser:
     demo = _verb(top, "demo", "a short tour: three workers, one of them dying, and a replay")
     demo.add_argument("--keep", metavar="DIR", help="put the board there and leave it")
     _add_json(demo)
+    _init(_verb(top, "init", "set up a project: a configuration and a first worker to change"))
+    _doctor(_verb(top, "doctor", "say whether a project is set up, and what to do if it is not"))
     return parser
 
 
@@ -71,6 +73,23 @@ def _add_json(verb: argparse.ArgumentParser) -> None:
 
 def _add_task(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("task", metavar="TASK", help=_TASK_HELP)
+
+
+def _init(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--project", metavar="DIR", help="default: the working directory")
+    verb.add_argument(
+        "--language", choices=["en", "zh"], default="en", help="of the built-in texts (%(default)s)"
+    )
+    _add_json(verb)
+
+
+def _doctor(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--project", metavar="DIR", help="default: the nearest directory that is set up, upward"
+    )
+    verb.add_argument("--state-dir", metavar="NAME", default=STATE_DIR, help="default: %(default)s")
+    verb.add_argument("--offline", action="store_true", help="do not ask the model anything")
+    _add_json(verb)
 
 
 def _list(verb: argparse.ArgumentParser) -> None:

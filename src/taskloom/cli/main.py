@@ -53,6 +53,14 @@ def _load(command: str) -> Callable[[Namespace], int]:
             from taskloom.cli.checking import verify
 
             return verify
+        case "init":
+            from taskloom.cli.init import init
+
+            return init
+        case "doctor":
+            from taskloom.cli.doctor import doctor
+
+            return doctor
         case _:
             from taskloom.cli.demo import demo
 

@@ -8,6 +8,7 @@ from taskloom.agent import ModelRequest
 from taskloom.agent.messages import Message
 from taskloom.agent.provider_model import ProviderModel
 from taskloom.app import chat_model
+from taskloom.app.models import SettledModel
 from taskloom.config import Config, ModelConfig
 from taskloom.orchestra import ConfigError
 from tests.agent.provider_server import OpenAI, serving
@@ -72,3 +73,21 @@ async def test_a_script_needs_nothing(tmp_path: Path) -> None:
     path.write_text('["hello"]', encoding="utf-8")
     model = chat_model(config(f"script:{path}"), {})
     assert (await model.generate(ModelRequest([Message.user("hi")]))).text == "hello"
+
+
+async def test_the_settings_are_handed_to_each_call_of_every_model() -> None:
+    async with serving([OpenAI.whole("one"), OpenAI.whole("two")]) as server:
+        model = ModelConfig(
+            name="openai:x",
+            base_url=server.base_url + "/v1",
+            settings={"temperature": 0.5, "max_tokens": 7},
+        )
+        for name in ("", "openai:y"):
+            opened = chat_model(Config(model=model), {}, name=name)
+            assert isinstance(opened, SettledModel)
+            async with opened:
+                request = ModelRequest([Message.user("hi")], settings={"max_tokens": 9})
+                await opened.generate(request)
+        for asked, name in zip(server.asked, ("x", "y"), strict=True):
+            assert (asked["model"], asked["temperature"]) == (name, 0.5)
+            assert 9 in (asked.get("max_tokens"), asked.get("max_completion_tokens"))

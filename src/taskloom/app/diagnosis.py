@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import anyio
 from msgspec import Struct
@@ -73,7 +73,7 @@ def diagnose(
             pools, check = _pools(project, config, definitions)
             yield check
             yield from _executors(project, config)
-            yield from _models(config, environ, pools, offline=offline)
+            yield from _models(config, environ, _own_models(config, definitions, pools), offline)
     yield _state(project, state_dir)
     yield _logs(project / state_dir / "tasks")
 
@@ -123,17 +123,11 @@ def _pools(
 ) -> tuple[tuple[Pool, ...], Check]:
     tools = [tool.name for tool in Workspace(project).tools()]
 
-    def listed(*_: object) -> Executor:
+    def listed(_: AgentDefinition) -> Executor:
         return _Listed(tools)
 
     try:
-        pools = build_pools(
-            config,
-            project,
-            make_agent_executor=listed,
-            make_acp_executor=listed,
-            definitions=definitions,
-        )
+        pools = build_pools(config, project, make_agent_executor=listed, definitions=definitions)
     except TaskloomError as error:
         return (), _trouble("pools", error.message, f"Correct [[pools]] in {FILE_NAME}.")
     told = ", ".join(f"{pool.pool_id} ({len(pool.workers)})" for pool in pools)
@@ -164,12 +158,23 @@ def _executor(project: Path, name: str, executor: ExecutorConfig) -> Check:
     return _fine(name, f"the program {found}")
 
 
-def _models(
-    config: Config, environ: Mapping[str, str], pools: Sequence[Pool], *, offline: bool
-) -> Iterator[Check]:
+def _own_models(
+    config: Config, definitions: Mapping[str, AgentDefinition], pools: Sequence[Pool]
+) -> list[str]:
+    """Return the models that are used besides the model of the house."""
     kinds = [worker.definition for pool in pools for worker in pool.workers]
-    own = {kind.model for kind in kinds if kind.executor is None}
-    for name in ["", *sorted(own - {"", config.model.name})]:
+    chief = definitions.get(config.agents.orchestrator)
+    own = {kind.model for kind in [*kinds, chief] if kind and kind.executor is None}
+    return sorted(own - {"", config.model.name})
+
+
+def _models(
+    config: Config,
+    environ: Mapping[str, str],
+    own: Sequence[str],
+    offline: bool,
+) -> Iterator[Check]:
+    for name in ["", *own]:
         shown = f"model {name or config.model.name}".strip()
         try:
             model = chat_model(config, environ, name=name)
@@ -179,12 +184,12 @@ def _models(
         if offline:
             yield Check(name=shown, status=Status.SKIPPED, message="not asked: --offline")
         else:
-            yield anyio.run(_ask, shown, model, config.model.settings)
+            yield anyio.run(_ask, shown, model)
 
 
-async def _ask(name: str, model: ChatModel, settings: dict[str, Any]) -> Check:
+async def _ask(name: str, model: ChatModel) -> Check:
     """Ask something small, as a run would."""
-    request = ModelRequest([Message.user("Answer with the word: ready")], settings=settings)
+    request = ModelRequest([Message.user("Answer with the word: ready")])
     try:
         async with AsyncExitStack() as stack:
             if isinstance(model, AbstractAsyncContextManager):

@@ -2,9 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from typing import Final
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Final, Self, cast
 
-from taskloom.agent import ChatModel, ModelFailed, open_model
+from msgspec import structs
+
+from taskloom.agent import ChatModel, Message, ModelFailed, ModelRequest, open_model
 from taskloom.config import FILE_NAME, MODEL_VARIABLE, Config, ModelConfig
 from taskloom.orchestra import ConfigError
 
@@ -59,17 +63,54 @@ def chat_model(
         )
     key = _key(model, variables)
     try:
-        return open_model(model.name, base_url=model.base_url, api_key=key)
+        opened = open_model(model.name, base_url=model.base_url, api_key=key)
     except ModelFailed as error:
         raise ConfigError(error.message, model=model.name, kind=error.kind) from error
+    return SettledModel(opened, model.settings) if model.settings else opened
+
+
+class SettledModel:
+    """A model with settings of its own, under those of each call."""
+
+    def __init__(self, model: ChatModel, settings: Mapping[str, Any]) -> None:
+        """Take the model, and what every call of it is given."""
+        self._model = model
+        self._settings = settings
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    async def generate(self, request: ModelRequest) -> Message:
+        """Ask the model, with the settings."""
+        settings = {**self._settings, **request.settings}
+        return await self._model.generate(request.replace(settings=settings))
+
+    async def __aenter__(self) -> Self:
+        """Enter a block at whose end the connections are closed."""
+        if isinstance(self._model, AbstractAsyncContextManager):
+            await cast("AbstractAsyncContextManager[object]", self._model).__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        if isinstance(self._model, AbstractAsyncContextManager):
+            inner = cast("AbstractAsyncContextManager[object]", self._model)
+            await inner.__aexit__(kind, error, trace)
 
 
 def _chosen(model: ModelConfig, name: str) -> ModelConfig:
     if not name or name == model.name:
         return model
     if name.partition(":")[0] == model.name.partition(":")[0]:
-        return ModelConfig(name=name, base_url=model.base_url, api_key_env=model.api_key_env)
-    return ModelConfig(name=name)
+        return structs.replace(model, name=name)
+    return ModelConfig(name=name, settings=model.settings)
 
 
 def _key(model: ModelConfig, environ: Mapping[str, str]) -> str:

@@ -10,7 +10,8 @@ steps before, by step_id), `emit` (shows a line of output; awaited in an async f
 """
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from contextlib import aclosing
 from typing import Any, Final, TypeVar, cast
 
 import anyio
@@ -112,16 +113,17 @@ class CallableWork:
     async def _call_async(self) -> object:
         value: Any = self._function(**self._arguments(self._emit))
         if inspect.isasyncgen(value):
-            return await self._drain_async(value)
+            return await self._drain_async(cast("AsyncGenerator[object]", value))
         return await value
 
-    async def _drain_async(self, items: AsyncIterator[object]) -> object:
+    async def _drain_async(self, items: AsyncGenerator[object]) -> object:
         """Show each item; an async generator returns nothing, so its last item is the result."""
         last: object = None
-        async for item in items:
-            last = item
-            if isinstance(item, str):
-                await self._emit(item)
+        async with aclosing(items):
+            async for item in items:
+                last = item
+                if isinstance(item, str):
+                    await self._emit(item)
         return last
 
     def _call_in_thread(self) -> object:

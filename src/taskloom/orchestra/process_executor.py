@@ -124,11 +124,14 @@ class ProcessWork:
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end(process)
+            self._process = None  # Its number may soon be another's.
             os.close(ours)
         return self._outcome(process.returncode)
 
     async def _start(self, life: int) -> anyio.abc.Process:
         watched = [sys.executable, "-I", "-S", guard.__file__, str(life), *self._command]
+        if not sys.executable:  # Python inside another program: there is nobody to keep watch.
+            watched = [*self._command]
         try:
             return await anyio.open_process(
                 watched,

@@ -37,6 +37,8 @@ def test_without_a_model_it_says_what_to_set() -> None:
         ("google:gemini-x", {}, {}, ["GOOGLE_API_KEY or GEMINI_API_KEY"]),
         ("openai:x", {"api_key_env": "MINE"}, {"OPENAI_API_KEY": "k"}, ["MINE"]),
         ("gpt-x", {}, {}, ["provider:model"]),
+        ("openai:", {}, {"OPENAI_API_KEY": "k"}, ["provider:model"]),
+        (":x", {}, {}, ["provider:model"]),
         ("nope:x", {}, {}, ["nope"]),
         ("script:nowhere.json", {}, {}, ["nowhere.json"]),
     ],

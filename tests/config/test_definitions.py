@@ -1,5 +1,6 @@
 """Agent definitions: Markdown with a head, read strictly."""
 
+import os
 from pathlib import Path
 from typing import cast
 
@@ -120,6 +121,13 @@ def test_the_definitions_of_the_project_are_found(tmp_path: Path) -> None:
     assert found["coder"].model == f"script:{tmp_path / 'play.json'}"
     with pytest.raises(ConfigError, match="Did you mean coder"):
         find_definition(found, "coders", "pools[0]")
+
+
+def test_a_pipe_among_them_is_told_rather_than_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "agents").mkdir()
+    os.mkfifo(tmp_path / "agents" / "pipe.md")
+    with pytest.raises(ConfigError, match="is no file"):
+        load_definitions(tmp_path, Config())
 
 
 def test_two_of_the_same_id_are_refused(tmp_path: Path) -> None:

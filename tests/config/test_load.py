@@ -1,5 +1,7 @@
 """taskloom.toml: what it may hold, what holds without it, and what is refused with a reason."""
 
+import os
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -130,6 +132,10 @@ def test_another_default_pool_needs_no_pools_to_be_written(tmp_path: Path) -> No
         ("[task]\nstep_lease_timeout_ms = -1", "task.step_lease_timeout_ms", [">= 1"]),
         ("[task]\nstep_lease_timeout_ms = true", "task.step_lease_timeout_ms", ["`int`"]),
         ("[agents]\ndefault_worker_pool = ''", "agents.default_worker_pool", ["length >= 1"]),
+        ("[model]\nbase_url = 'localhost:80'", "model.base_url", ["no address"]),
+        ("[model]\nbase_url = 'http://x:99999'", "model.base_url", ["no address"]),
+        ("[model]\nbase_url = 'http://['", "model.base_url", ["no address"]),
+        ("[model]\nbase_url = 'http://a b'", "model.base_url", ["no address"]),
         ("[run]\nlanguage = 'fr'", "run.language", ["fr"]),
         ("[acp]\nshow_task_board = 1", "acp.show_task_board", ["`bool`"]),
         ("[[pools]]\nworkers = []", "pools[0]", ["`pool_id`"]),
@@ -174,9 +180,10 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, data: bytes, word: str) 
         load_config(tmp_path, environ={})
 
 
-def test_a_directory_in_its_place_is_told(tmp_path: Path) -> None:
-    (tmp_path / "taskloom.toml").mkdir()
-    with pytest.raises(ConfigError, match="cannot be read"):
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_something_else_in_its_place_is_told(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "taskloom.toml")
+    with pytest.raises(ConfigError, match="is no file"):
         load_config(tmp_path, environ={})
 
 

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, cast
 
@@ -20,6 +21,7 @@ from taskloom.app.models import chat_model
 from taskloom.app.pools import build_pools
 from taskloom.config import (
     FILE_NAME,
+    AcpExecutorConfig,
     CallableConfig,
     Config,
     ExecutorConfig,
@@ -28,7 +30,7 @@ from taskloom.config import (
 )
 from taskloom.errors import TaskloomError
 from taskloom.ids import WAL_SUFFIX
-from taskloom.orchestra import AgentDefinition, Emit, Executor, Job, Pool, Working
+from taskloom.orchestra import AgentDefinition, ConfigError, Emit, Executor, Job, Pool, Working
 from taskloom.runtime.survey import Finding, Health, verify
 
 MODEL_TIMEOUT_S: Final = 60.0
@@ -126,8 +128,21 @@ def _pools(
     def listed(_: AgentDefinition) -> Executor:
         return _Listed(tools)
 
+    def listed_acp(_: AcpExecutorConfig, __: Path) -> Executor:
+        if find_spec("acp") is None:
+            raise ConfigError(
+                "Executors of type acp need the extra `acp`: pip install 'taskloom[acp]'."
+            )
+        return _Listed(())
+
     try:
-        pools = build_pools(config, project, make_agent_executor=listed, definitions=definitions)
+        pools = build_pools(
+            config,
+            project,
+            make_agent_executor=listed,
+            make_acp_executor=listed_acp,
+            definitions=definitions,
+        )
     except TaskloomError as error:
         return (), _trouble("pools", error.message, f"Correct [[pools]] in {FILE_NAME}.")
     told = ", ".join(f"{pool.pool_id} ({len(pool.workers)})" for pool in pools)
@@ -203,6 +218,8 @@ async def _ask(name: str, model: ChatModel) -> Check:
     except TimeoutError:
         advice = "Check the address and the network, or ask again."
         return _trouble(name, f"it said nothing for {MODEL_TIMEOUT_S:.0f} s", advice)
+    except Exception as error:  # noqa: BLE001  # a doctor reports, whatever it is
+        return _trouble(name, f"{type(error).__name__}: {error}", _MODEL_ADVICE)
     return _fine(name, "it answers")
 
 

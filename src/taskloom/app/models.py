@@ -55,10 +55,11 @@ def chat_model(
     model = _chosen(config.model, name)
     if not model.name:
         raise ConfigError(NO_MODEL, variable=MODEL_VARIABLE)
-    if ":" not in model.name:
+    provider, _, rest = model.name.partition(":")
+    if not provider or not rest:
         raise ConfigError(
-            f"The model {model.name!r} has no provider: write `provider:model`, such as "
-            f"`anthropic:{model.name}`.",
+            f"{model.name!r} names no model: write `provider:model`, such as "
+            "`anthropic:claude-…`, or `script:PATH`.",
             model=model.name,
         )
     key = _key(model, variables)

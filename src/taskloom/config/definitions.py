@@ -15,7 +15,7 @@ from taskloom.config.config import (
 )
 from taskloom.config.explain import meant
 from taskloom.config.front_matter import Head, HeadError, Value, split_head, split_list
-from taskloom.config.load import script_in
+from taskloom.config.load import read_text, script_in
 from taskloom.ids import ID_CHARS_MAX, is_safe_id
 from taskloom.orchestra import AgentDefinition, ConfigError
 
@@ -83,16 +83,9 @@ def read_definition(path: Path, project: Path | None = None) -> AgentDefinition:
     Raises:
         ConfigError: it cannot be read or understood; says in which line.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(FILE_BYTES_MAX + 1)
-        text = data.decode("utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.", path=str(path)) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8: {error.reason}.", path=str(path)) from error
-    if len(data) > FILE_BYTES_MAX:
-        raise ConfigError(f"{path} is longer than {FILE_BYTES_MAX} bytes.", path=str(path))
+    text = read_text(path, FILE_BYTES_MAX)
+    if text is None:
+        raise ConfigError(f"There is no definition {path}.", path=str(path))
     return parse_definition(text, str(path), project)
 
 

@@ -39,8 +39,8 @@ def split_head(text: str) -> tuple[Head, str]:
     Raises:
         HeadError: there is no head, or it holds what is not understood.
     """
-    lines = text.splitlines()
-    if not lines or not _FENCE.fullmatch(lines[0]):
+    lines = text.replace("\r\n", "\n").split("\n")
+    if not _FENCE.fullmatch(lines[0]):
         raise HeadError(1, "a definition begins with a line `---`, then `id: …` and the like")
     end = next((n for n, line in enumerate(lines[1:], 1) if _FENCE.fullmatch(line)), None)
     if end is None:

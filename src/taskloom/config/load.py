@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import structs
@@ -66,22 +67,35 @@ def _model(model: ModelConfig, project: Path, environ: Mapping[str, str]) -> Mod
     return ModelConfig(name=chosen, settings=model.settings)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_text(path: Path, bytes_max: int) -> str | None:
+    """Return what a file of the project says; None if there is none.
+
+    Raises:
+        ConfigError: it cannot be read, is too long, or is no text.
+    """
     try:
+        if path.exists() and not path.is_file():  # To open a pipe would be to wait for ever.
+            raise ConfigError(f"{path} cannot be read: it is no file.", path=str(path))
         with path.open("rb") as file:
-            data = file.read(FILE_BYTES_MAX + 1)
+            data = file.read(bytes_max + 1)
     except FileNotFoundError:
-        return {}
+        return None
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.", path=str(path)) from error
-    if len(data) > FILE_BYTES_MAX:
+    if len(data) > bytes_max:
         raise ConfigError(
-            f"{path} is longer than {FILE_BYTES_MAX} bytes: is it the right file?", path=str(path)
+            f"{path} is longer than {bytes_max} bytes: is it the right file?", path=str(path)
         )
     try:
-        return tomllib.loads(data.decode("utf-8-sig"))
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8: {error.reason}.", path=str(path)) from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    text = read_text(path, FILE_BYTES_MAX)
+    try:
+        return tomllib.loads(text or "")
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}.", path=str(path)) from error
 
@@ -109,6 +123,30 @@ def _as(path: Path, value: object, kind: object, where: str) -> object:
 
 def _check(path: Path, config: Config) -> None:
     """See that the parts of the file fit each other."""
+    if config.model.base_url and not _is_address(config.model.base_url):
+        raise _wrong(
+            path, "model.base_url", 'is no address; write one such as "http://localhost:8000/v1".'
+        )
+    _check_pools(path, config)
+    for name, executor in config.executors.items():
+        if isinstance(executor, CallableConfig) and not _TARGET.fullmatch(executor.target):
+            raise _wrong(
+                path,
+                f"executors.{name}.target",
+                f"must be `package.module:function`; got {executor.target!r}.",
+            )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        return False
+    return bool(whole) and text.isprintable() and " " not in text
+
+
+def _check_pools(path: Path, config: Config) -> None:
     pools = [pool.pool_id for pool in config.pools]
     wanted = config.agents.default_worker_pool
     if pools and wanted not in pools:
@@ -129,14 +167,6 @@ def _check(path: Path, config: Config) -> None:
                 raise _wrong(
                     path, f"{key}.executor", f"is {worker.executor!r}, which is not there. {hint}"
                 )
-
-    for name, executor in config.executors.items():
-        if isinstance(executor, CallableConfig) and not _TARGET.fullmatch(executor.target):
-            raise _wrong(
-                path,
-                f"executors.{name}.target",
-                f"must be `package.module:function`; got {executor.target!r}.",
-            )
 
 
 def _wrong(path: Path, key: str, what: str) -> ConfigError:

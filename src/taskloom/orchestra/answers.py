@@ -1,6 +1,6 @@
 """What the tools answer: JSON within a size, and errors that say what to do next."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
 import msgspec
@@ -13,34 +13,91 @@ from taskloom.errors import Code, TaskloomError
 _EVENT_IDS_MAX: Final = 20
 """Of a change with more events than these, the ids of the first are told and the rest counted."""
 
-_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+_DEPTH_MAX: Final = 50
+
+_CUTS: Final = ((2_000, 200), (500, 100), (200, 50), (100, 20), (80, 12), (40, 8), (20, 4), (8, 2))
+"""How long texts and lists are left, step by step, where an answer is too long."""
+
+encoded: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
-async def answered(work: Callable[[], Awaitable[Any]]) -> str:
-    """Return what a tool came to as JSON text.
+async def answered(work: Callable[[], Awaitable[Any]], most: int) -> str:
+    """Return what a tool came to as JSON text of at most so many bytes.
 
     Raises:
         ToolError: it was refused or failed; the text is the structured error.
     """
     try:
-        return to_json(await work())
+        return fitting(await work(), most)
     except TaskloomError as error:
-        raise ToolError(to_json({"error": _plain(error.as_dict())})) from error
-    except (ToolError, RecursionError):
+        raise ToolError(fitting({"error": _plain(error.as_dict())}, most)) from error
+    except ToolError:
         raise
     except Exception as error:
         wrong: dict[str, Any] = {
             "code": Code.INTERNAL_ERROR.value,
             "message": f"Something went wrong that should not have: {type(error).__name__}: "
-            f"{error}. The board is as it was; try again, or go on with other steps.",
-            "details": {},
+            f"{error}. No change is half done: read the Task to see where it stands, then try "
+            "again, or go on with other steps.",
         }
-        raise ToolError(to_json({"error": wrong})) from error
+        raise ToolError(fitting({"error": wrong}, most)) from error
 
 
-def to_json(value: Any) -> str:
-    """Return the JSON text of an answer; empty values are left out of objects."""
-    return msgspec.json.encode(_trimmed(msgspec.to_builtins(value))).decode("utf-8", "replace")
+def fitting(value: Any, most: int) -> str:
+    """Return the JSON text of an answer; what is too long is shortened, and that is said.
+
+    Tools make answers that fit. This is for what they cannot know: a worker's data, a message
+    with somebody's text in it.
+    """
+    try:
+        plain = _trimmed(msgspec.to_builtins(value))
+        text = msgspec.json.encode(plain)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        plain = _trimmed(plain_data(value))
+        text = msgspec.json.encode(plain)
+    for chars, items in _CUTS:
+        if len(text) <= most:
+            break
+        cut = _cut(plain, chars, items)
+        text = msgspec.json.encode({**cut, "shortened": True} if isinstance(cut, dict) else cut)
+    return text.decode("utf-8", "replace")
+
+
+def plain_data(value: Any, depth: int = 0) -> Any:
+    """Return any value as plain JSON data; what is none becomes its text."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if depth < _DEPTH_MAX:
+        if isinstance(value, Mapping):
+            given: Mapping[Any, Any] = value
+            return {_text(name): plain_data(item, depth + 1) for name, item in given.items()}
+        if isinstance(value, list | tuple | set | frozenset):
+            return [plain_data(item, depth + 1) for item in cast("list[Any]", value)]
+        if isinstance(value, msgspec.Struct):
+            return plain_data(msgspec.structs.asdict(value), depth + 1)
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value).encode("utf-8", "replace").decode()
+    except Exception:  # noqa: BLE001 - a worker's data may be anything
+        return f"<{type(value).__name__}>"
+
+
+def _cut(value: Any, chars: int, items: int) -> Any:
+    if isinstance(value, str):
+        return clipped(value, chars)
+    if isinstance(value, list):
+        given: list[Any] = value
+        kept = [_cut(item, chars, items) for item in given[:items]]
+        left_out = len(given) - len(kept)
+        return [*kept, f"… {left_out} more"] if left_out else kept
+    if isinstance(value, dict):
+        found = list(cast("dict[str, Any]", value).items())
+        few = {clipped(name, chars): _cut(item, chars, items) for name, item in found[:items]}
+        return {**few, "…": f"{len(found) - items} more"} if len(found) > items else few
+    return value
 
 
 def _plain(error: dict[str, Any]) -> dict[str, Any]:
@@ -48,9 +105,10 @@ def _plain(error: dict[str, Any]) -> dict[str, Any]:
 
 
 def _trimmed(value: Any) -> Any:
-    """Leave out what says nothing: nulls and empty lists inside objects."""
+    """Leave out what says nothing: nulls and empty lists inside objects, but not in data."""
     if isinstance(value, dict):
-        items = [(n, _trimmed(item)) for n, item in cast("dict[str, Any]", value).items()]
+        given = cast("dict[str, Any]", value).items()
+        items = [(n, item if n == "data" else _trimmed(item)) for n, item in given]
         return {name: item for name, item in items if item is not None and item != []}
     if isinstance(value, list):
         return [_trimmed(item) for item in value]  # pyright: ignore[reportUnknownVariableType]  # JSON: any values
@@ -108,11 +166,11 @@ def task_of(view: TaskView, most: int) -> dict[str, Any] | None:
         "created_at": view.created_at,
         "updated_at": view.updated_at,
     }
-    size = len(_encode(task))
+    size = len(encoded(task))
     steps: list[dict[str, Any]] = []
     for step in view.steps:
         shown = step_of(step)
-        size += len(_encode(shown))
+        size += len(encoded(shown))
         if size > most:
             return None
         steps.append(shown)
@@ -139,7 +197,7 @@ def steps_of(page: StepPage, most: int, offset: int) -> dict[str, Any]:
     steps: list[dict[str, Any]] = []
     for step in page.steps:
         shown = step_of(step)
-        size += len(_encode(shown))
+        size += len(encoded(shown))
         if size > most and steps:
             break
         if size > most:
@@ -162,7 +220,7 @@ def tasks_of(page: TaskPage, most: int, offset: int) -> dict[str, Any]:
         for name in ("reason", "result_summary"):
             if name in shown:
                 shown[name] = clipped(shown[name], 500)
-        size += len(_encode(shown))
+        size += len(encoded(shown))
         if size > most and tasks:
             break
         tasks.append(shown)
@@ -171,6 +229,17 @@ def tasks_of(page: TaskPage, most: int, offset: int) -> dict[str, Any]:
         answer["has_more"] = True
         answer["next_offset"] = offset + len(tasks)
     return answer
+
+
+def within(most: int, values: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """Return as many as fit into so many bytes, at least one, and how many are left over."""
+    every = list(values)
+    size = 500  # Room for what stands around them.
+    for place, value in enumerate(every):
+        size += len(fitting(value, most)) + 1
+        if size > most and place:
+            return every[:place], len(every) - place
+    return every, 0
 
 
 def clipped(text: str, most: int) -> str:

@@ -8,17 +8,27 @@ in the answer, changes the plan, and calls again.
 
 import asyncio
 from collections import deque
+from itertools import islice
 from secrets import token_hex
 from typing import Final
 
 from msgspec import Struct
 
-from taskloom.board import Actor, QuerySteps, StepStatus, StepView, Task
+from taskloom.board import (
+    Actor,
+    RunOutcome,
+    StepStatus,
+    StepView,
+    Task,
+    TaskStatus,
+)
 from taskloom.errors import Code, Refused
-from taskloom.ids import PoolId, StepId, TaskId
+from taskloom.ids import AgentId, PoolId, StepId, TaskId
+from taskloom.orchestra.child import Child
 from taskloom.orchestra.dispatch import Dispatcher
 from taskloom.orchestra.order import Order
 from taskloom.orchestra.roster import Seat
+from taskloom.orchestra.run_error import to_the_end
 from taskloom.runtime import Board
 from taskloom.runtime.watch import Watch
 
@@ -27,6 +37,19 @@ _AHEAD: Final = 64
 
 _IDLE_RUNS_MAX: Final = 3
 """Runs in a row that may leave what is ready alone before their worker is sent no more."""
+
+_LINGER_S: Final = 1.0
+"""How long the end waits for a worker that was cancelled; one that ignores it is left behind."""
+
+_TAKEN: Final = (
+    Code.STEP_ALREADY_CLAIMED,
+    Code.STEP_NOT_READY,
+    Code.STEP_NOT_FOUND,
+    Code.STEP_TERMINAL,
+    Code.TASK_TERMINAL,
+    Code.TASK_NOT_DISPATCHABLE,
+)
+"""Why a step that was ready a moment ago cannot be had: others changed the board meanwhile."""
 
 
 class CarriedOut(Struct, frozen=True, kw_only=True):
@@ -58,7 +81,10 @@ class CarryOut:
         self._serving = list(self._seats)
         self._ready: dict[PoolId, deque[StepId]] = {pool: deque() for pool in pools}
         self._over = asyncio.Event()
+        self._looks: dict[AgentId, Actor] = {}
         self._runs = 0
+        self._children: set[Child] = set()
+        """Runs of this carrying out that are under way."""
 
     async def run(self) -> CarriedOut:
         """Work until nothing is ready and nobody is at work."""
@@ -66,32 +92,37 @@ class CarryOut:
             workers = [asyncio.ensure_future(self._serve(seat, watch)) for seat in self._seats]
             over = asyncio.ensure_future(self._over.wait())
             try:
-                # A worker that was given up may never come back; nobody waits for it.
-                await asyncio.wait({over, *workers}, return_when=asyncio.FIRST_EXCEPTION)
-                for worker in workers:
-                    if worker.done():
-                        worker.result()
+                with self._dispatcher.told_of_given_up(self._end_if_stuck):
+                    await _first_trouble(over, workers)
             finally:
                 over.cancel()
                 self._over.set()
-                for worker in workers:
-                    worker.cancel()
-                await asyncio.wait(workers, timeout=1)
+                await to_the_end(self._stop(workers))
         return await self._board.read(self._order.task_id, self._count, self._actor(self._seats[0]))
+
+    async def _stop(self, workers: list[asyncio.Task[None]]) -> None:
+        """End the runs that are left; one that does not stop is given up, and its task left."""
+        for worker in workers:
+            worker.cancel()
+        left = [child for child in self._children if not child.is_over]
+        for child in left:
+            self._dispatcher.stop(child, RunOutcome.CANCELLED, "the carrying out was stopped")
+        await self._dispatcher.wait(left)
+        await asyncio.wait(workers, timeout=_LINGER_S)
 
     async def _serve(self, seat: Seat, watch: Watch) -> None:
         """Let one worker do step after step."""
         idle_runs = 0
         while not self._over.is_set():
-            if self._dispatcher.is_paused:
+            if self._dispatcher.is_paused or self._dispatcher.is_closed:
                 await self._dispatcher.until_started()
-            watch.reset()
+            since = watch.reset()
             step_id = await self._next(seat) if seat.child is None else None
             if step_id is None:
                 if not await self._may_go_on(seat):
                     self._over.set()
                 else:
-                    await watch.wait()
+                    await watch.wait(since)
                 continue
             claimed = await self._one(seat, step_id)
             watch.wake()
@@ -102,13 +133,17 @@ class CarryOut:
 
     async def _next(self, seat: Seat) -> StepId | None:
         ready = self._ready[seat.pool_id]
+
+        def look(task: Task) -> list[StepId]:
+            if task.is_terminal or task.status is TaskStatus.BLOCKED:
+                return []
+            found = task.index.walk((seat.pool_id,), (StepStatus.READY,), lambda _: True)
+            return list(islice(found, _AHEAD))
+
         if not ready:
-            query = QuerySteps(
-                task_id=self._order.task_id, statuses=(StepStatus.READY,), limit=_AHEAD
-            )
-            page = await self._board.query(query, self._actor(seat))
+            found = await self._board.read(self._order.task_id, look, self._actor(seat))
             if not ready:
-                ready.extend(step.step_id for step in page.steps)
+                ready.extend(found)
         return ready.popleft() if ready else None
 
     async def _one(self, seat: Seat, step_id: StepId) -> bool:
@@ -122,15 +157,22 @@ class CarryOut:
                 step = await lives.claim(child, step_id)
             except Refused as refused:
                 seat.child = None
-                if refused.code in (Code.STEP_ALREADY_CLAIMED, Code.STEP_NOT_READY):
-                    return True  # Another was quicker, and that is no idleness.
-                raise
+                if refused.code not in _TAKEN:
+                    raise
+                self._ready[seat.pool_id].clear()  # The plan has moved on; look again.
+                return True  # Another was quicker, and that is no idleness.
             except BaseException:
+                # It may have been claimed all the same: then nobody holds it any more.
+                await to_the_end(lives.let_go(child, RunOutcome.CANCELLED, None))
                 seat.child = None
                 raise
         dispatcher.add(child)
         self._runs += 1
-        await lives.live(child, seat, step)
+        self._children.add(child)
+        try:
+            await lives.live(child, seat, step)
+        finally:
+            self._children.discard(child)
         return child.step_id is not None
 
     async def _may_go_on(self, seat: Seat) -> bool:
@@ -142,15 +184,29 @@ class CarryOut:
         def look(task: Task) -> bool:
             if task.is_terminal:
                 return False
-            held = task.counts[StepStatus.CLAIMED] + task.counts[StepStatus.RUNNING]
+            if task.counts[StepStatus.CLAIMED] + task.counts[StepStatus.RUNNING]:
+                return True
+            if task.status is TaskStatus.BLOCKED:
+                return False  # Nobody may claim until an Orchestrator reopens it.
             ready = task.index.walk(pools, (StepStatus.READY,), lambda _: True)
-            return held > 0 or next(ready, None) is not None
+            return next(ready, None) is not None
 
         return await self._board.read(self._order.task_id, look, self._actor(seat))
 
     def _actor(self, seat: Seat) -> Actor:
         """Return who looks: a run that claims nothing."""
-        return self._dispatcher.make_child(seat, self._order, "run_host", "look").actor
+        looks = self._looks.get(seat.agent_id)
+        if looks is None:
+            looks = self._dispatcher.make_child(seat, self._order, "run_host", "look").actor
+            self._looks[seat.agent_id] = looks
+        return looks
+
+    async def _end_if_stuck(self) -> None:
+        """End when nobody is left but workers that were given up and do not come back."""
+        if not any(seat.status == "busy" for seat in self._seats):
+            at_work = any(seat.status == "idle" for seat in self._serving)
+            if not at_work or not await self._may_go_on(self._seats[0]):
+                self._over.set()
 
     def _count(self, task: Task) -> CarriedOut:
         counts = {status.value: count for status, count in task.counts.items() if count}
@@ -160,3 +216,13 @@ class CarryOut:
             runs=self._runs,
             open_steps=counts,
         )
+
+
+async def _first_trouble(over: asyncio.Task[bool], workers: list[asyncio.Task[None]]) -> None:
+    """Return when it is over or nobody works any more; raise what the first to fail raised."""
+    pending: set[asyncio.Task[None]] = set(workers)
+    while pending and not over.done():
+        done, _ = await asyncio.wait({over, *pending}, return_when=asyncio.FIRST_COMPLETED)
+        for worker in pending & done:
+            worker.result()
+        pending -= done

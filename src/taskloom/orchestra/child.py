@@ -1,6 +1,7 @@
 """One run of a worker: what it holds, whether it was asked to stop, and how it ended."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -42,6 +43,8 @@ class Child:
         "is_given_up",
         "keeps_step",
         "order",
+        "release",
+        "reporting",
         "selection_reason",
         "step_id",
         "step_result",
@@ -77,7 +80,11 @@ class Child:
         """Whether its end leaves the step alone: the whole Task is ended, and does that."""
         self.is_given_up = False
         """It did not stop in time; whatever it still does, nobody waits for it."""
+        self.reporting = 0
+        """Writes under way that end its hold on the step: meanwhile nothing is renewed."""
         self.is_ending = False
+        self.release: Callable[[], None] | None = None
+        """Frees the worker for the next run, at the moment this one is over."""
         self.ending: Ending | None = None
         self.done = asyncio.Event()
 

@@ -6,7 +6,8 @@ its host has died or lost the log.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from taskloom.board import (
@@ -41,7 +42,10 @@ class Dispatcher:
         self.roster = roster
         self.settings = settings
         self.children: dict[RunId, Child] = {}
+        self.is_closed = False
+        """Whether no run may start any more."""
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._told_of_given_up: list[Callable[[], Awaitable[None]]] = []
         self._may_start = asyncio.Event()
         self._may_start.set()
 
@@ -59,8 +63,21 @@ class Dispatcher:
         self._may_start.set()
 
     async def until_started(self) -> None:
-        """Return when new runs may start."""
+        """Return when new runs may start.
+
+        Raises:
+            Refused: none may any more.
+        """
         await self._may_start.wait()
+        self._require_open()
+
+    def _require_open(self) -> None:
+        if self.is_closed:
+            raise Refused(
+                Code.WORKER_NOT_AVAILABLE,
+                "This session is being closed, so no worker can be started. What the board holds "
+                "stays; go on from there in the next session.",
+            )
 
     async def start(self, order: Order, run_id: RunId) -> Child | Ending:
         """Choose a worker and start its run; if no step in scope is ready, say so instead.
@@ -75,6 +92,7 @@ class Dispatcher:
             seat.child = child  # Before the first await: of two at once, one gets the seat.
             try:
                 idle = await self._preflight(child, seat)
+                self._require_open()
             except BaseException:
                 seat.child = None
                 raise
@@ -112,6 +130,7 @@ class Dispatcher:
     def add(self, child: Child) -> None:
         """Take a run in: it has its time, its lease is renewed, and it can be stopped."""
         self.children[child.run_id] = child
+        self.lives.hub.begin(child.run_id)
         timeout_ms = child.order.timeout_ms or self.settings.default_child_timeout_ms
         later = asyncio.get_running_loop().call_later
         child.timers.append(
@@ -136,11 +155,13 @@ class Dispatcher:
             return
         child.stop_reason, child.why = outcome, why
         self.lives.tell(RunEvent.CHILD_CANCEL_REQUESTED, child, reason=why or outcome.value)
-        if child.working is not None:
-            child.working.stop()
         delay_s = self.settings.child_cancel_timeout_ms / 1000
         later = asyncio.get_running_loop().call_later
         child.timers.append(later(delay_s, self._give_up, child))
+        if child.working is not None:
+            # An executor that cannot even be asked is one that does not stop.
+            with suppress(Exception):
+                child.working.stop()
 
     def _give_up(self, child: Child) -> None:
         """End a run that did not stop: on the board at once, its task whenever it obeys."""
@@ -148,9 +169,23 @@ class Dispatcher:
             return
         child.is_given_up = True
         self.lives.tell(RunEvent.CHILD_CANCEL_TIMEOUT, child, reason=child.why)
-        self._spawn(self.lives.end(child, None, None))
+        self._spawn(self._end_given_up(child))
         if child.task is not None:
             child.task.cancel()
+
+    async def _end_given_up(self, child: Child) -> None:
+        await self.lives.end(child, None, None)
+        for told in list(self._told_of_given_up):
+            await told()
+
+    @contextmanager
+    def told_of_given_up(self, told: Callable[[], Awaitable[None]]) -> Generator[None]:
+        """Have `told` called after the end of every run that did not stop in time."""
+        self._told_of_given_up.append(told)
+        try:
+            yield
+        finally:
+            self._told_of_given_up.remove(told)
 
     async def wait(self, children: Iterable[Child], timeout_s: float | None = None) -> None:
         """Return when all of these runs have ended, or the time is up."""
@@ -167,24 +202,26 @@ class Dispatcher:
         """Renew the lease of every run that is alive."""
         for child in self.under_way():
             fence = child.fence
-            if child.step_id is None or fence is None or child.is_given_up:
+            if child.step_id is None or fence is None or child.is_given_up or child.reporting:
                 continue
             renewal = RenewLease(task_id=child.task_id, step_id=child.step_id, fence=fence)
             try:
                 await self.lives.board.send(renewal, child.actor)
             except Refused:
-                # It is lost, or it was finished meanwhile; a finished run has no fence any more.
-                if child.fence == fence and not child.is_ending:
+                # It is lost, or it is being finished: then it has no fence in a moment.
+                if child.fence == fence and not child.is_ending and not child.reporting:
                     self.stop(child, RunOutcome.CANCELLED, "the step is no longer this run's")
-            except TaskloomError:
+            except Exception:  # noqa: BLE001, S112 - one lease must not cost the others theirs
                 continue  # The disk may come back before the lease ends.
 
     async def close(self) -> None:
         """Stop every run, and return when the end of each is written."""
-        left = self.under_way()
-        for child in left:
-            self.stop(child, RunOutcome.CANCELLED, "its host is closing")
-        await self.wait(left)
+        self.is_closed = True
+        self._may_start.set()  # Whoever waits to start is told that nothing will.
+        while left := self.under_way():
+            for child in left:
+                self.stop(child, RunOutcome.CANCELLED, "its host is closing")
+            await self.wait(left)
         lingering = [task for task in self._tasks if not task.done()]
         for task in lingering:
             task.cancel()

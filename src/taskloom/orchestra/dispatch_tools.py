@@ -8,14 +8,12 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final
 
-import msgspec
-
 from taskloom.agent import Language, Tool, call_address
 from taskloom.board import Actor, RunOutcome, StepStatus, StepView, Task, reading
 from taskloom.board.views import view_step
 from taskloom.errors import Code, Refused
 from taskloom.ids import RunId
-from taskloom.orchestra.answers import clipped
+from taskloom.orchestra.answers import clipped, encoded, plain_data, within
 from taskloom.orchestra.child import Child, Ending
 from taskloom.orchestra.dispatch import Dispatcher
 from taskloom.orchestra.order import Order, read_order
@@ -25,8 +23,11 @@ _SETTLED: Final = frozenset(
     {StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.BLOCKED, StepStatus.CANCELLED}
 )
 _ATTEMPTS_MAX: Final = 1_000
-_RESULT_CHARS: Final = 8_000
-"""Of a worker's last words; its step's result_summary is what counts."""
+_RESULT_CHARS: Final = 4_000
+"""Of a worker's last words, and of its step's result, which can be read whole on the board."""
+
+_REASON_BYTES_MAX: Final = 4_000
+_NAMED_MAX: Final = 20
 
 
 class DispatchTools:
@@ -39,15 +40,20 @@ class DispatchTools:
         self._dispatcher = dispatcher
         self._actor = actor
         self._language: Language = language
+        self._most = dispatcher.settings.result_bytes_max
         self._background: dict[RunId, Child] = {}
         """Runs whose results nobody has collected yet."""
 
     async def list_workers(self, given: dict[str, Any]) -> Any:
         """List the workers."""
-        pool_id = given.get("worker_pool_id")
+        pool_id = reading.optional_text(
+            given.get("worker_pool_id"), "$.worker_pool_id", most_bytes=500
+        )
         roster = self._dispatcher.roster
         seats = list(roster) if pool_id is None else roster.of_pool(pool_id)
-        return {"workers": [seat.describe() for seat in seats]}
+        workers, rest = within(self._most, (seat.describe() for seat in seats))
+        note = f"{rest} more workers are not shown; ask for one pool." if rest else None
+        return {"workers": workers, "note": note}
 
     async def dispatch(self, given: dict[str, Any]) -> Any:
         """Start a run, and wait for its end unless it goes to the background."""
@@ -87,29 +93,37 @@ class DispatchTools:
             ids = reading.texts(ids, "$.child_run_ids", most=1_000, most_bytes=500)
         children, unknown = self._asked_for(ids)
         await self._dispatcher.wait(children, timeout_ms / 1000)
-        results: list[Any] = [await self._lost(run_id) for run_id in unknown]
-        running: list[Any] = []
-        for child in children:
-            if child.ending is None:
-                running.append({"child_run_id": child.run_id, "step_id": child.step_id})
-            else:
-                self._background.pop(child.run_id, None)
-                results.append(_shown(child.ending))
-        return {"results": results or None, "running": running or None, "count": len(results)}
+        running = [
+            {"child_run_id": child.run_id, "step_id": child.step_id}
+            for child in children
+            if child.ending is None
+        ]
+        lost = [await self._lost(run_id) for run_id in unknown]
+        over = [child for child in children if child.ending is not None]
+        most = self._most - len(encoded(running))
+        results, rest = within(
+            most, [*lost, *(_shown(one.ending) for one in over if one.ending is not None)]
+        )
+        # What had no room is not collected yet: the next call gives it.
+        for child in over[: len(over) - rest]:
+            self._background.pop(child.run_id, None)
+        note = f"{rest} more have ended: call wait_workers again for them." if rest else None
+        return {"results": results, "running": running, "count": len(results), "note": note}
 
     async def cancel(self, given: dict[str, Any]) -> Any:
         """Stop a run, and return how it ended."""
         run_id = reading.text(given["child_run_id"], "$.child_run_id", most_bytes=500)
+        reason = reading.text(given.get("reason", ""), "$.reason", most_bytes=_REASON_BYTES_MAX)
         child = self._dispatcher.children.get(run_id)
         if child is None:
             under_way = [each.run_id for each in self._dispatcher.under_way()]
             raise Refused(
                 Code.WORKER_NOT_AVAILABLE,
                 f"There is no worker run {run_id!r} under way here. Under way: "
-                f"{', '.join(under_way) or 'none'}.",
-                {"child_run_id": run_id, "running": under_way},
+                f"{', '.join(under_way[:_NAMED_MAX]) or 'none'}.",
+                {"child_run_id": run_id, "running": under_way[:_NAMED_MAX]},
             )
-        self._dispatcher.stop(child, RunOutcome.CANCELLED, given.get("reason") or "")
+        self._dispatcher.stop(child, RunOutcome.CANCELLED, reason)
         await child.done.wait()
         self._background.pop(run_id, None)
         assert child.ending is not None
@@ -172,7 +186,7 @@ class DispatchTools:
             "wait_workers": self.wait,
             "cancel_worker": self.cancel,
         }
-        return [make_tool(name, self._language, handle) for name, handle in handlers.items()]
+        return [make_tool(name, self._language, run, self._most) for name, run in handlers.items()]
 
 
 def _from_board(run_id: RunId, agent_id: str, step: StepView) -> Ending:
@@ -191,11 +205,10 @@ def _from_board(run_id: RunId, agent_id: str, step: StepView) -> Ending:
 
 def _shown(ending: Ending) -> dict[str, Any]:
     """Return a run's end as a model is shown it: every field of the contract, bounded."""
-    shown: dict[str, Any] = msgspec.to_builtins(ending)
-    result = shown.get("worker_result")
-    if isinstance(result, dict):
-        text = str(result.get("text", ""))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]  # built above
-        shown["worker_result"] = {**result, "text": clipped(text, _RESULT_CHARS)}
-    if not shown["note"]:
-        del shown["note"]
+    shown: dict[str, Any] = plain_data(ending)
+    result = shown["worker_result"]
+    if result is not None:
+        result["text"] = clipped(str(result.get("text", "")), _RESULT_CHARS)
+    for name in ("step_result_summary", "note"):
+        shown[name] = clipped(shown[name], _RESULT_CHARS) if shown[name] else None
     return shown

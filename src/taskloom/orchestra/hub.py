@@ -6,7 +6,7 @@ events and is told how many. What matters is in the log, where it can be read ag
 
 from asyncio import Event as Signal
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Final, Generic, Self, TypeAlias, TypeVar
 
@@ -32,13 +32,23 @@ _T = TypeVar("_T")
 class Listener(Generic[_T]):
     """One who listens: `async with` it, and `async for` what comes."""
 
-    def __init__(self, group: "list[Listener[_T]]", first: "list[_T] | None" = None) -> None:
-        """Belong to a group; begin with what is already there."""
+    def __init__(
+        self,
+        group: "list[Listener[_T]]",
+        first: "list[_T] | None" = None,
+        notice: Callable[[int, _T], _T] | None = None,
+    ) -> None:
+        """Belong to a group; begin with what is already there.
+
+        `notice` makes the event that tells how many were missed before another one.
+        """
         self._group = group
         self._held: deque[_T] = deque(first or (), _HELD_MAX)
+        self._notice = notice
         self._more = Signal()
         self._closed = False
         self.missed = 0
+        """Events that were left out and not told of yet."""
 
     async def __aenter__(self) -> Self:
         """Begin to listen."""
@@ -78,11 +88,19 @@ class Listener(Generic[_T]):
                 raise StopAsyncIteration
             self._more.clear()
             await self._more.wait()
-        return self._held.popleft()
+        # What was missed is older than all that is left, so it is told first.
+        return self._missed_first() or self._held.popleft()
+
+    def _missed_first(self) -> _T | None:
+        if not self.missed or self._notice is None or not self._held:
+            return None
+        count, self.missed = self.missed, 0
+        return self._notice(count, self._held[0])
 
     def take(self) -> list[_T]:
         """Return what is there now, without waiting."""
-        found = list(self._held)
+        first = self._missed_first()
+        found = list(self._held) if first is None else [first, *self._held]
         self._held.clear()
         return found
 
@@ -113,33 +131,35 @@ class Hub:
 
     def listen(self) -> Listener[Happening]:
         """Return a listener to all happenings from now on."""
-        return Listener(self._listeners)
+        return Listener(self._listeners, notice=_missed)
 
     def publish(self, happening: Happening) -> None:
         """Tell everybody who listens."""
         for listener in self._listeners:
-            if listener.missed:
-                count, listener.missed = listener.missed, 0
-                listener.put(
-                    Happening(
-                        event_type=RunEvent.EVENTS_MISSED.value,
-                        session_id=happening.session_id,
-                        at=happening.at,
-                        payload={"count": count},
-                    )
-                )
             listener.put(happening)
 
+    def begin(self, run_id: RunId) -> None:
+        """Say that a run is there, so that it can be listened to."""
+        self._streams.setdefault(run_id, _Stream())
+
     def say(self, run_id: RunId, said: Said) -> None:
-        """Add to a run's own stream."""
-        stream = self._stream(run_id)
+        """Add to a run's own stream; what comes after its end is for nobody."""
+        stream = self._streams.get(run_id)
+        if stream is None or stream.ended:
+            return
         stream.kept.append(said)
         for listener in stream.listeners:
             listener.put(said)
 
     def stream(self, run_id: RunId) -> Listener[Said]:
-        """Return a listener to one run: first what is kept of it, then what comes."""
-        stream = self._stream(run_id)
+        """Return a listener to one run: first what is kept of it, then what comes.
+
+        Of a run that is long over, or never was, nothing comes: the listener ends at once.
+        """
+        stream = self._streams.get(run_id)
+        if stream is None:
+            stream = _Stream()
+            stream.ended = True
         listener = Listener(stream.listeners, list(stream.kept))
         if stream.ended:
             listener.close()
@@ -165,8 +185,11 @@ class Hub:
         for run_id in list(self._streams):
             self.end(run_id)
 
-    def _stream(self, run_id: RunId) -> _Stream:
-        stream = self._streams.get(run_id)
-        if stream is None:
-            stream = self._streams[run_id] = _Stream()
-        return stream
+
+def _missed(count: int, before: Happening) -> Happening:
+    return Happening(
+        event_type=RunEvent.EVENTS_MISSED.value,
+        session_id=before.session_id,
+        at=before.at,
+        payload={"count": count},
+    )

@@ -29,10 +29,8 @@ from taskloom.orchestra.happening import Happening, RunEvent
 from taskloom.orchestra.hub import Hub, Said
 from taskloom.orchestra.result_check import ResultWrong, read_result
 from taskloom.orchestra.roster import Seat
+from taskloom.orchestra.run_error import error_of, short, to_the_end
 from taskloom.runtime import Board
-
-_SUMMARY_CHARS: Final = 4_000
-"""Of what an executor gave back, this much becomes the step's result; the whole is its data."""
 
 _OUTCOMES: Final = {
     RunOutcome.FINISHED: "completed",
@@ -68,7 +66,7 @@ class Lives:
         """Let a run live, from here to its end; `step` is one that was claimed for it already."""
         task = child.task = asyncio.current_task()
         assert task is not None
-        seat.child = child
+        self._seat(child, seat)
         if self.hub.has_listeners:
             self.tell(RunEvent.CHILD_CREATED, child, worker_pool_id=seat.pool_id)
             self.tell(RunEvent.WORKER_DISPATCHED, child, selection=child.selection_reason)
@@ -78,12 +76,12 @@ class Lives:
             outcome = await self._work(child, seat, step)
         except asyncio.CancelledError as cancelled:
             failure = cancelled
-        except Exception as error:  # noqa: BLE001 - whatever a worker raises, its run has an end
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a worker's run has an end, whatever it raises
             failure = error
         from_outside = isinstance(failure, asyncio.CancelledError) and task.cancelling() > 0
         if child.is_given_up:
             # Its end is written already; the cancellation was meant for the worker alone.
-            seat.child = None
+            _free(child, seat)
             while task.cancelling():
                 task.uncancel()
             return
@@ -93,15 +91,26 @@ class Lives:
             if failure is None:
                 await self.end(child, outcome, None)
             else:
-                await _to_the_end(self.end(child, outcome, failure))
+                await to_the_end(self.end(child, outcome, failure))
         finally:
-            seat.child = None
+            _free(child, seat)
         if from_outside:
             assert failure is not None
             raise failure
 
+    def _seat(self, child: Child, seat: Seat) -> None:
+        seat.child = child
+
+        def release() -> None:
+            if not child.is_given_up:
+                _free(child, seat)
+
+        child.release = release
+
     async def _work(self, child: Child, seat: Seat, step: StepView | None) -> Outcome:
         executor = seat.worker.executor
+        if child.stop_reason is not None and step is None:
+            return Outcome(text="It was stopped before it began.")
         if not executor.claims and step is None:
             step = await self._claim_first(child)
             if step is None:
@@ -196,12 +205,16 @@ class Lives:
             task_id=child.task_id,
             step_id=step.step_id,
             status=StepStatus.COMPLETED,
-            result_summary=_short(outcome.text),
+            result_summary=short(outcome.text),
             artifact_ids=outcome.artifact_ids or None,
             fence=child.fence,
         )
-        await self.board.send(done, child.actor)
-        child.fence = None
+        child.reporting += 1
+        try:
+            await self.board.send(done, child.actor)
+            child.fence = None
+        finally:
+            child.reporting -= 1
         child.step_status, child.step_result = StepStatus.COMPLETED, done.result_summary
 
     async def end(
@@ -213,14 +226,21 @@ class Lives:
         child.is_ending = True
         child.drop_timers()
         how = child.stop_reason or (RunOutcome.FAILED if failure else RunOutcome.FINISHED)
-        trouble: TaskloomError | None = None
-        if not child.keeps_step and child.step_status is not StepStatus.COMPLETED:
-            trouble = await self.let_go(child, how, failure)
-        child.ending = await self._ending(child, how, outcome, failure or trouble)
-        child.fence = None
+        try:
+            trouble: TaskloomError | None = None
+            if not child.keeps_step and child.step_status is not StepStatus.COMPLETED:
+                trouble = await self.let_go(child, how, failure)
+            child.ending = await self._ending(child, how, outcome, failure or trouble)
+        except Exception as error:  # noqa: BLE001 - whoever waits must hear of an end
+            child.ending = _without_outcome(child, how, failure or error)
+        finally:
+            child.ending = child.ending or _without_outcome(child, how, failure)
+            child.fence = None
+            if child.release is not None:
+                child.release()  # First of all: who hears of the end may dispatch again.
+            self.hub.end(child.run_id)
+            child.done.set()
         self._tell_end(child, how)
-        self.hub.end(child.run_id)
-        child.done.set()
 
     async def let_go(
         self, child: Child, how: RunOutcome, failure: BaseException | None
@@ -234,7 +254,7 @@ class Lives:
                     step_id=child.step_id or "",
                     status=StepStatus.FAILED,
                     reason=how.value,
-                    result_summary=_short(str(_error(failure)["message"])),
+                    result_summary=short(str(error_of(failure)["message"])),
                     fence=child.fence,
                 )
                 await self.board.send(failed, child.actor)
@@ -255,7 +275,7 @@ class Lives:
     ) -> Ending:
         if child.step_status is not StepStatus.COMPLETED:
             await self._look_at_step(child)
-        error = _error(failure) if failure is not None else None
+        error = error_of(failure) if failure is not None else None
         result: Any = None
         if outcome is not None:
             result = {"text": outcome.text}
@@ -278,12 +298,10 @@ class Lives:
 
     async def _look_at_step(self, child: Child) -> None:
         """Take the step's state from the board: its word stands, not the worker's."""
-        step_id = child.step_id
-        if step_id is None:
-            return
 
         def look(task: Task) -> StepView | None:
-            step = task.steps.get(step_id)
+            # By the run, not by what it knows: it may have been cancelled inside its claim.
+            step = task.steps.get(task.claims.get(child.run_id, ""))
             return view_step(step) if step is not None else None
 
         try:
@@ -291,6 +309,7 @@ class Lives:
         except TaskloomError:
             return
         if step is not None:
+            child.step_id = step.step_id
             child.step_status, child.step_result = step.status, step.result_summary
 
     def _check_result(
@@ -345,26 +364,20 @@ class Lives:
         )
 
 
-async def _to_the_end(work: Awaitable[None]) -> None:
-    """Await something to its end, though this task is being cancelled."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            continue  # It is told on by whoever cancelled, when the end is written.
-    task.result()
+def _without_outcome(child: Child, how: RunOutcome, failure: BaseException | None) -> Ending:
+    return Ending(
+        worker_agent_id=child.agent_id,
+        child_run_id=child.run_id,
+        selection_reason=child.selection_reason,
+        claimed_step_id=child.step_id,
+        step_status=child.step_status,
+        no_step_claimed=child.step_id is None,
+        outcome=_OUTCOMES[how],
+        error=error_of(failure) if failure is not None else None,
+        note=child.why,
+    )
 
 
-def _error(failure: BaseException) -> dict[str, Any]:
-    if isinstance(failure, TaskloomError):
-        return failure.as_dict()
-    if isinstance(failure, asyncio.CancelledError):
-        return {"code": Code.CANCELLED.value, "message": "The run was cancelled.", "details": {}}
-    text = f"{type(failure).__name__}: {failure}" if str(failure) else type(failure).__name__
-    return {"code": Code.INTERNAL_ERROR.value, "message": text[:_SUMMARY_CHARS], "details": {}}
-
-
-def _short(text: str) -> str:
-    clean = text.encode("utf-8", "replace").decode()
-    return clean if len(clean) <= _SUMMARY_CHARS else clean[: _SUMMARY_CHARS - 1] + "…"
+def _free(child: Child, seat: Seat) -> None:
+    if seat.child is child:
+        seat.child = None

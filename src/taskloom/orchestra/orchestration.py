@@ -17,7 +17,7 @@ import msgspec
 from taskloom.agent import Language, Middleware, Tool, run_id
 from taskloom.board import Actor, RunOutcome
 from taskloom.errors import TaskloomError
-from taskloom.ids import AgentId, RunId, StepId, TaskId
+from taskloom.ids import AgentId, RunId, Seq, StepId, TaskId
 from taskloom.orchestra.board_prompt import BoardInPrompt, board_text
 from taskloom.orchestra.board_text import TokenCount, about_tokens
 from taskloom.orchestra.carry_out import CarriedOut, CarryOut
@@ -105,8 +105,13 @@ class Orchestration:
         """Return a listener to all that happens from now on, on the board and with workers."""
         listener = self.hub.listen()
         for task_id in list(self._followed):
-            self._start_following(task_id, from_start=False)
+            self._start_following(task_id, self._seq_now(task_id))
         return listener
+
+    def _seq_now(self, task_id: TaskId) -> Seq | None:
+        """Return where a Task's log ends at this very moment; None if that takes a look."""
+        desk = self.board.session.known(task_id)
+        return desk.durable_seq if desk is not None else None
 
     def stop_worker(self, run_id: RunId, reason: str = "") -> bool:
         """Ask a worker run to stop; tell whether there is one."""
@@ -118,6 +123,10 @@ class Orchestration:
 
     async def carry_out(self, task_id: TaskId, *, instruction: str) -> CarriedOut:
         """Let the workers do whatever is ready, until nothing can move any more."""
+        if task_id not in self._followed:
+            if self.hub.has_listeners:
+                self._start_following(task_id, self._seq_now(task_id))
+            self._followed.add(task_id)
         return await CarryOut(
             self.dispatcher, Order(task_id=task_id, instruction=instruction)
         ).run()
@@ -141,6 +150,8 @@ class Orchestration:
             )
             if not failed:
                 self._followed.add(line.task_id)
+                if self.hub.has_listeners:
+                    self._start_following(line.task_id, self._seq_now(line.task_id))
         self._spawn(self._keep_leases())
         return self
 
@@ -172,23 +183,24 @@ class Orchestration:
     def follow(self, task_id: TaskId) -> None:
         """Tell listeners of every change of this Task, from its first line on."""
         if self.hub.has_listeners:
-            self._start_following(task_id, from_start=True)
+            self._start_following(task_id, 0)
         self._followed.add(task_id)
 
-    def _start_following(self, task_id: TaskId, *, from_start: bool) -> None:
+    def _start_following(self, task_id: TaskId, after: Seq | None) -> None:
         name = f"follow {task_id}"
         if any(task.get_name() == name for task in self._background):
             return
-        self._spawn(self._follow(task_id, from_start=from_start), name)
+        self._spawn(self._follow(task_id, after), name)
 
-    async def _follow(self, task_id: TaskId, *, from_start: bool) -> None:
+    async def _follow(self, task_id: TaskId, after: Seq | None) -> None:
         actor = self.board.orchestrator(self.agent_id, run_id="run_host")
         try:
-            after = 0
-            if not from_start:
+            if after is None:
                 after = await self.board.read(task_id, lambda task: task.seq, actor)
             async with aclosing(self.board.follow(task_id, after=after)) as records:
                 async for record in records:
+                    if not self.hub.has_listeners:
+                        continue
                     self.hub.publish(
                         Happening(
                             event_type=record.event_type.value,
@@ -204,6 +216,7 @@ class Orchestration:
                     )
         except TaskloomError as error:
             self._publish(RunEvent.WAL_FAILED.value, task_id, payload={"error": error.as_dict()})
+        self._followed.discard(task_id)  # It has ended, or cannot be read.
 
     async def _keep_leases(self) -> None:
         interval_s = self.board.session.rules.lease.total_seconds() / 4

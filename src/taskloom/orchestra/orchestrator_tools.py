@@ -15,20 +15,23 @@ from taskloom.board import (
     RunOutcome,
     Task,
     UpdateBoard,
+    reading,
     summarise,
 )
-from taskloom.errors import TaskloomError
 from taskloom.ids import TaskId
 from taskloom.orchestra.answers import receipt_of, tasks_of
 from taskloom.orchestra.child import Child
 from taskloom.orchestra.dispatch import Dispatcher
 from taskloom.orchestra.guide import task_guide
+from taskloom.orchestra.run_error import to_the_end
 from taskloom.orchestra.step_tools import StepTools
 from taskloom.orchestra.tool_making import command_id, make_tool
 from taskloom.runtime import ListTasks
 
 _TEMPLATE_ID = "template.task_dag.default"
 _TEMPLATE_VERSION = "1"
+_GOAL_BYTES_MAX = 8_000
+"""A goal is given back beside the guide; a longer one belongs into a Task's summary."""
 
 
 class OrchestratorTools(StepTools):
@@ -49,7 +52,7 @@ class OrchestratorTools(StepTools):
 
     async def template(self, given: dict[str, Any]) -> Any:
         """Return the guide."""
-        goal = given.get("goal")
+        goal = reading.optional_text(given.get("goal"), "$.goal", most_bytes=_GOAL_BYTES_MAX)
         return {
             "template_id": _TEMPLATE_ID,
             "template_version": _TEMPLATE_VERSION,
@@ -94,24 +97,30 @@ class OrchestratorTools(StepTools):
 
     async def _end(self, command: FailTask | CancelTask) -> Any:
         actor, dispatcher = self.actor(), self._dispatcher
+        most = self.board.session.rules.result_bytes_max
+        reading.optional_text(command.reason, "$.reason", most_bytes=most)
         # Whether this may be at all is asked before anybody is stopped for it.
         over = await self.board.read(command.task_id, lambda task: task.is_terminal, actor)
         stopped = [] if over else dispatcher.under_way(command.task_id)
+        why = command.reason or "the Task is ended"
         for child in stopped:
             child.keeps_step = True
-            dispatcher.stop(child, RunOutcome.CANCELLED, command.reason or "the Task is ended")
-        await dispatcher.wait(stopped)
+            dispatcher.stop(child, RunOutcome.CANCELLED, why)
         try:
+            await dispatcher.wait(stopped)
             receipt = await self.board.send(command, actor)
-        except TaskloomError:
-            await self._give_back(stopped)
+        except BaseException:
+            await to_the_end(self._give_back(stopped))
             raise
+        for child in dispatcher.under_way(command.task_id):
+            dispatcher.stop(child, RunOutcome.CANCELLED, why)  # It began while others stopped.
         answer = await self._changed(receipt)
         return {**answer, "terminated_worker_run_ids": [child.run_id for child in stopped]}
 
     async def _give_back(self, stopped: list[Child]) -> None:
         """See to the steps of stopped runs after all: the Task has not ended with them."""
         for child in stopped:
+            child.keeps_step = False
             await self._dispatcher.lives.let_go(child, RunOutcome.CANCELLED, None)
 
     async def _changed(self, receipt: Receipt) -> dict[str, Any]:
@@ -144,4 +153,4 @@ class OrchestratorTools(StepTools):
             "task_fail": self.fail,
             "task_cancel": self.cancel,
         }
-        return [make_tool(name, self._language, handle) for name, handle in handlers.items()]
+        return [make_tool(name, self._language, run, self.most) for name, run in handlers.items()]

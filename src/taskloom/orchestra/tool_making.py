@@ -16,11 +16,11 @@ PREFIX: Final = "agent."
 Handler: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
-def make_tool(name: str, language: Language, handle: Handler) -> Tool:
+def make_tool(name: str, language: Language, handle: Handler, most: int) -> Tool:
     """Return a tool. Running a call twice does no more than once: its commands have ids.
 
     The schema is what the model is told. Arguments are checked by the board, whose errors name the
-    path and have a code, so nothing is refused before it.
+    path and have a code, so nothing is refused before it. No answer is longer than `most` bytes.
     """
     schema = SCHEMAS[name]
     required: list[str] = schema["required"]
@@ -32,7 +32,7 @@ def make_tool(name: str, language: Language, handle: Handler) -> Tool:
             reading.fields(present, "$", required=required, optional=optional)
             return await handle(present)
 
-        return await answered(work)
+        return await answered(work, most)
 
     texts = tool_texts(language)
     info = ToolInfo(PREFIX + name, texts[name], _described(name, schema, texts))

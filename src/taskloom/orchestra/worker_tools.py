@@ -46,17 +46,22 @@ class WorkerTools(StepTools):
     async def update_step(self, given: dict[str, Any]) -> Any:
         """Write the state or result of the run's own step."""
         child, fence = self._child, self._child.fence
-        answer = await super().update_step(given)
-        step = answer["step"]
-        if step is not None and child.fence == fence and step["status"] not in HELD:
-            child.fence = None  # Done with it: there is no lease to renew any more.
+        child.reporting += 1
+        try:
+            answer = await super().update_step(given)
+            step = answer["step"]
+            if step is not None and child.fence == fence and step["status"] not in HELD:
+                child.fence = None  # Done with it: there is no lease to renew any more.
+        finally:
+            child.reporting -= 1
         return answer
 
     def tools(self, language: Language) -> list[Tool]:
         """Return the tools."""
-        return [
-            make_tool("task_get", language, self.get),
-            make_tool("task_query_steps", language, self.query),
-            make_tool("task_claim_step", language, self.claim),
-            make_tool("task_update_step", language, self.update_step),
-        ]
+        handlers = {
+            "task_get": self.get,
+            "task_query_steps": self.query,
+            "task_claim_step": self.claim,
+            "task_update_step": self.update_step,
+        }
+        return [make_tool(name, language, run, self.most) for name, run in handlers.items()]

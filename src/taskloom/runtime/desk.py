@@ -75,7 +75,7 @@ class Desk:
         self._chain = Chain(wal.position.crc)
         self._staged: list[bytearray] = []
         self._staged_after: Position = wal.position
-        self._durable_seq: Seq = wal.position.seq
+        self.durable_seq: Seq = wal.position.seq
         self._in_flight = False
         self._epoch = 0
         self._failures: dict[int, tuple[Seq, TaskloomError]] = {}
@@ -95,7 +95,7 @@ class Desk:
     def is_over(self) -> bool:
         """Whether the Task has ended, durably, as far as this process knows."""
         task = self._task
-        return task is not None and task.is_terminal and task.seq <= self._durable_seq
+        return task is not None and task.is_terminal and task.seq <= self.durable_seq
 
     def after_fork(self) -> None:
         """In a new child process: begin anew. Locks and staged lines are the parent's."""
@@ -106,7 +106,7 @@ class Desk:
         self._in_flight = False
         self._listeners = []
         self._task = None
-        self._failures[self._epoch] = (self._durable_seq, interrupted(self._wal.path))
+        self._failures[self._epoch] = (self.durable_seq, interrupted(self._wal.path))
         self._epoch += 1
         # The lock goes with the open file, which both processes share until one opens it anew.
         self._wal.close()
@@ -162,7 +162,7 @@ class Desk:
 
     def is_safe(self, ticket: Ticket[_T]) -> bool:
         """Tell, without waiting, whether a ticket's answer may be given; if unsure, no."""
-        return ticket.seq <= self._durable_seq and ticket.epoch == self._epoch
+        return ticket.seq <= self.durable_seq and ticket.epoch == self._epoch
 
     def is_settled(self, ticket: Ticket[_T]) -> bool:
         """Tell whether a ticket's answer may be given.
@@ -221,7 +221,7 @@ class Desk:
             if seq <= durable:
                 return True
             raise failure
-        return seq <= self._durable_seq
+        return seq <= self.durable_seq
 
     def _sync(self, seq: Seq, epoch: int) -> None:
         with self._changed:
@@ -247,7 +247,7 @@ class Desk:
         self.last_sync_s = perf_counter() - started
         with self._changed:
             self._in_flight = False
-            self._durable_seq = then.seq
+            self.durable_seq = then.seq
             if epoch != self._epoch:  # A bug elsewhere dropped the state meanwhile; this is safe.
                 self._failures[epoch] = (then.seq, self._failures[epoch][1])
             self.is_alive = not self.is_over
@@ -261,7 +261,7 @@ class Desk:
 
     def _fail(self, failure: TaskloomError) -> None:
         """Drop what was not durable; the next question reads the log again."""
-        self._failures[self._epoch] = (self._durable_seq, failure)
+        self._failures[self._epoch] = (self.durable_seq, failure)
         self._epoch += 1
         self._failures.pop(self._epoch - 100, None)
         self._staged.clear()
@@ -327,7 +327,7 @@ class Desk:
         position = self._wal.position
         self._chain.crc = position.crc
         self._staged_after = position
-        self._durable_seq = position.seq
+        self.durable_seq = position.seq
         self.is_alive = not self.is_over
         return True
 

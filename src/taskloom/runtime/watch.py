@@ -2,6 +2,7 @@
 
 from asyncio import Event, get_running_loop
 from collections.abc import Callable
+from threading import get_ident
 from types import TracebackType
 from typing import Self
 
@@ -11,7 +12,7 @@ from taskloom.runtime.desk import Desk
 
 
 class Watch:
-    """Wakes its owner after every durable change of one Task. Use it with `async with`.
+    """Wakes its owners after every durable change of one Task. Use it with `async with`.
 
     A change by this process wakes at once; one by another process shows when the owner looks
     again after `look_s`.
@@ -22,14 +23,18 @@ class Watch:
         self._desk = desk
         self._look_s = look_s
         self._changed = Event()
+        self._changes = 0
         self._stop: Callable[[], None] | None = None
 
     async def __aenter__(self) -> Self:
         """Begin to listen."""
-        loop, changed = get_running_loop(), self._changed
+        loop, here = get_running_loop(), get_ident()
 
         def wake() -> None:
-            loop.call_soon_threadsafe(changed.set)
+            if get_ident() == here:
+                self.wake()
+            else:
+                loop.call_soon_threadsafe(self.wake)
 
         self._stop = self._desk.listen(wake)
         return self
@@ -44,15 +49,18 @@ class Watch:
         if self._stop is not None:
             self._stop()
 
-    def reset(self) -> None:
-        """Forget the changes so far: call it before looking, so that none is missed after."""
-        self._changed.clear()
+    def reset(self) -> int:
+        """Return how many changes there were: call it before looking, and wait for more."""
+        return self._changes
 
-    async def wait(self) -> None:
-        """Return at the next change since `reset`, or when it is time to look anyway."""
-        with anyio.move_on_after(self._look_s):
-            await self._changed.wait()
+    async def wait(self, since: int) -> None:
+        """Return when there are more changes than at `reset`, or when it is time to look anyway."""
+        if self._changes == since:
+            with anyio.move_on_after(self._look_s):
+                await self._changed.wait()
 
     def wake(self) -> None:
-        """Wake the owner for another reason."""
-        self._changed.set()
+        """Wake whoever waits, for a change or another reason. Several may wait at once."""
+        self._changes += 1
+        changed, self._changed = self._changed, Event()
+        changed.set()

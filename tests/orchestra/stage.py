@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from taskloom import Actor, CreateTask, NewStep, StepView, open_board
 from taskloom.agent import Agent, Message, ScriptedModel, ToolLike, call_tools
@@ -80,12 +80,18 @@ async def until_asked(_job: Job, _emit: Emit, asked: asyncio.Event) -> Outcome:
 
 
 class Stubborn:
-    """Work that swallows every cancellation until `let_go` is set."""
+    """Work that swallows every cancellation until `let_go` is set, or its block is left."""
 
     def __init__(self) -> None:
         self.begun = asyncio.Event()
         self.cancelled = asyncio.Event()
         self.let_go = asyncio.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.let_go.set()
 
     async def __call__(self, _job: Job, _emit: Emit, _asked: asyncio.Event) -> Outcome:
         self.begun.set()
@@ -260,3 +266,18 @@ async def until(listener: Listener[Happening], event_type: str) -> Happening:
 
 def names(happenings: Sequence[Happening]) -> list[str]:
     return [each.event_type for each in happenings]
+
+
+async def dispatched(it: Orchestration, **more: Json) -> Json:
+    """What a model is told of one dispatch."""
+    return (await ask_all(it, dispatch(**more)))[0]
+
+
+async def last_seq(it: Orchestration, task_id: str = "plan") -> int:
+    return await it.board.read(task_id, lambda task: task.seq, boss(it))
+
+
+async def turn_until(condition: Callable[[], bool]) -> None:
+    """Let the loop turn until something is so that nobody is told of."""
+    while not condition():  # noqa: ASYNC110  # it is nobody's event
+        await asyncio.sleep(0)

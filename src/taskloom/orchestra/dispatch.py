@@ -42,6 +42,8 @@ class Dispatcher:
         self.roster = roster
         self.settings = settings
         self.children: dict[RunId, Child] = {}
+        self.noticed: Callable[[TaskId], None] | None = None
+        """Told of every Task that workers are sent to."""
         self.is_closed = False
         """Whether no run may start any more."""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -109,9 +111,15 @@ class Dispatcher:
                 outcome="not_started",
                 note=idle,
             )
+        self.notice(order.task_id)
         self.add(child)
         self._spawn(self.lives.live(child, seat))
         return child
+
+    def notice(self, task_id: TaskId) -> None:
+        """Say that workers are sent to a Task."""
+        if self.noticed is not None:
+            self.noticed(task_id)
 
     def make_child(self, seat: Seat, order: Order, run_id: RunId, reason: str) -> Child:
         """Return a run that has not begun."""

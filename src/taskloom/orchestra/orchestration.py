@@ -78,6 +78,7 @@ class Orchestration:
         )
         roster = Roster(pools, board.session.rules.default_worker_pool)
         self.dispatcher = Dispatcher(lives, roster, settings)
+        self.dispatcher.noticed = self._notice
         self._dispatch_tools = DispatchTools(self.dispatcher, self._actor, language)
         self.recalls = False
         """Whether steps of runs that closing stops come back; else they stay failed."""
@@ -108,6 +109,13 @@ class Orchestration:
             self._start_following(task_id, self._seq_now(task_id))
         return listener
 
+    def _notice(self, task_id: TaskId) -> None:
+        """Follow a Task from now on, if that is not done already."""
+        if task_id not in self._followed:
+            if self.hub.has_listeners:
+                self._start_following(task_id, self._seq_now(task_id))
+            self._followed.add(task_id)
+
     def _seq_now(self, task_id: TaskId) -> Seq | None:
         """Return where a Task's log ends at this very moment; None if that takes a look."""
         desk = self.board.session.known(task_id)
@@ -123,10 +131,7 @@ class Orchestration:
 
     async def carry_out(self, task_id: TaskId, *, instruction: str) -> CarriedOut:
         """Let the workers do whatever is ready, until nothing can move any more."""
-        if task_id not in self._followed:
-            if self.hub.has_listeners:
-                self._start_following(task_id, self._seq_now(task_id))
-            self._followed.add(task_id)
+        self._notice(task_id)
         return await CarryOut(
             self.dispatcher, Order(task_id=task_id, instruction=instruction)
         ).run()

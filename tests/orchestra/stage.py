@@ -164,7 +164,8 @@ async def statuses(it: Orchestration, task_id: str = "plan") -> dict[str, str]:
 
 def answers(messages: Sequence[Message]) -> list[Json]:
     """What the tools of the last turn answered, in order."""
-    last = max(at for at, message in enumerate(messages) if message.role == "assistant")
+    said = [at for at, message in enumerate(messages) if message.role == "assistant"]
+    last = said[-1] if said else len(messages)
     return [read(message.text) for message in messages[last:] if message.role == "tool"]
 
 

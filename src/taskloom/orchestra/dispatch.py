@@ -99,7 +99,7 @@ class Dispatcher:
                 seat.child = None
                 raise
         except TaskloomError as error:
-            self._tell_refused(order, run_id, error)
+            self.tell_refused(order, run_id, error)
             raise
         if idle:
             seat.child = None
@@ -258,7 +258,8 @@ class Dispatcher:
 
         return await self.lives.board.read(order.task_id, look, actor)
 
-    def _tell_refused(self, order: Order, run_id: RunId, error: TaskloomError) -> None:
+    def tell_refused(self, order: Order, run_id: RunId | None, error: TaskloomError) -> None:
+        """Publish that a dispatch could not be."""
         board, hub = self.lives.board, self.lives.hub
         if hub.has_listeners:
             hub.publish(

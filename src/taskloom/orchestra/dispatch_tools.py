@@ -11,7 +11,7 @@ from typing import Any, Final
 from taskloom.agent import Language, Tool, call_address
 from taskloom.board import Actor, RunOutcome, StepStatus, StepView, Task, reading
 from taskloom.board.views import view_step
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, Refused, TaskloomError
 from taskloom.ids import RunId
 from taskloom.orchestra.answers import clipped, encoded, plain_data, within
 from taskloom.orchestra.child import Child, Ending
@@ -58,7 +58,11 @@ class DispatchTools:
     async def dispatch(self, given: dict[str, Any]) -> Any:
         """Start a run, and wait for its end unless it goes to the background."""
         order = read_order(given)
-        found = await self._attempt(order)
+        try:
+            found = await self._attempt(order)
+        except TaskloomError as error:
+            self._dispatcher.tell_refused(order, None, error)
+            raise
         if isinstance(found, Ending):
             return _shown(found)
         started = await self._dispatcher.start(order, found)

@@ -12,6 +12,8 @@ from taskloom.acp.plans import (
     Priority,
 )
 from taskloom.acp.publisher import PlanPublisher, Send, over
+from taskloom.acp.serve import serve, serve_stdio
+from taskloom.acp.setup import Setup
 
 __all__ = [
     "Dialect",
@@ -24,9 +26,12 @@ __all__ = [
     "PlanPublisher",
     "Priority",
     "Send",
+    "Setup",
     "Update",
     "dialect_of",
     "over",
+    "serve",
+    "serve_stdio",
     "step_entry",
     "task_plan",
 ]

@@ -49,6 +49,10 @@ def _load(command: str) -> Callable[[Namespace], int]:
             from taskloom.cli.timeline import log
 
             return log
+        case "acp":
+            from taskloom.cli.acp import acp
+
+            return acp
         case "verify":
             from taskloom.cli.checking import verify
 

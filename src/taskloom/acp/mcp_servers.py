@@ -1,0 +1,198 @@
+"""MCP servers that the client names: connected, and their tools offered to the agent.
+
+The module is loaded with the first server: the MCP library takes most of a second to import.
+All connections of a session live in one task, since they must be left where they were entered.
+"""
+
+import asyncio
+import base64
+import logging
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Final, cast
+
+import anyio
+import mcp_types
+from acp.schema import HttpMcpServer, McpServerStdio
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from msgspec import Struct
+
+from taskloom.agent import ImagePart, TextPart, Tool, ToolInfo, as_tool, call_id
+from taskloom.agent.messages import Part
+from taskloom.agent.workspace.process import harmless_environment
+
+CONNECT_S: Final = 30.0
+NAME_CHARS_MAX: Final = 64
+"""What providers take as the name of a tool."""
+
+_LOG = logging.getLogger("taskloom.acp")
+
+Ask = Callable[[str, str, str], Awaitable[bool]]
+"""Asks the person about a call: its id, the name of the grant, and what that is in words."""
+
+
+class ServerTool(Struct, frozen=True):
+    """A tool of a server."""
+
+    tool: Tool
+    kind: str
+    is_read_only: bool
+
+
+class McpHost:
+    """The MCP servers of one session."""
+
+    def __init__(self, servers: Sequence[object], cwd: Path, ask: Ask) -> None:
+        """Take the servers; `start` connects them."""
+        self._servers = servers
+        self._cwd = cwd
+        self._ask = ask
+        self._ready = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._tools: dict[str, ServerTool] = {}
+        self.failures: list[str] = []
+        """What could not be connected, in words for the person."""
+
+    def start(self) -> None:
+        """Begin to connect; nobody waits."""
+        self._task = asyncio.get_running_loop().create_task(self._live(), name="taskloom mcp")
+
+    async def tools(self) -> list[ServerTool]:
+        """Return the tools of all servers, when every one is connected or has failed."""
+        await self._ready.wait()
+        return list(self._tools.values())
+
+    async def close(self) -> None:
+        """End every server."""
+        self._stop.set()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _live(self) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                for server in self._servers:
+                    await self._connect(server, stack)
+                self._ready.set()
+                await self._stop.wait()
+        except asyncio.CancelledError:
+            raise
+        except Exception:  # noqa: BLE001 - a server may end as it likes; the session goes on
+            _LOG.exception("an MCP server ended badly")
+        finally:
+            self._ready.set()
+
+    async def _connect(self, server: object, stack: AsyncExitStack) -> None:
+        name = str(getattr(server, "name", "?"))
+        own = AsyncExitStack()
+        try:
+            async with own:
+                with anyio.fail_after(CONNECT_S):
+                    client = await own.enter_async_context(await self._client(server, own))
+                    for tool in await _all_tools(client):
+                        self._add(name, client, tool)
+                stack.push_async_exit(own.pop_all())
+        except Exception as error:  # noqa: BLE001 - one server that fails takes no other along
+            reason = _reason(error)
+            _LOG.warning("the MCP server %s could not be connected: %s", name, reason)
+            self.failures.append(f"The MCP server `{name}` could not be connected: {reason}")
+
+    async def _client(self, server: object, stack: AsyncExitStack) -> Client:
+        if isinstance(server, McpServerStdio):
+            environment = {one.name: one.value for one in server.env}
+            return Client(
+                StdioServerParameters(
+                    command=server.command,
+                    args=list(server.args),
+                    env={**harmless_environment(), **environment},
+                    cwd=self._cwd,
+                )
+            )
+        if isinstance(server, HttpMcpServer):
+            headers = {one.name: one.value for one in server.headers}
+            http = await stack.enter_async_context(create_mcp_http_client(headers=headers))
+            return Client(streamable_http_client(server.url, http_client=http))
+        raise ValueError("only stdio and http servers are supported here")
+
+    def _add(self, server: str, client: Client, tool: mcp_types.Tool) -> None:
+        name = self._name(server, tool.name)
+        hints = tool.annotations
+        is_read_only = hints is not None and hints.read_only_hint is True
+        schema: dict[str, Any] = dict(tool.input_schema) or {"type": "object"}
+        info = ToolInfo(name, tool.description or tool.title or tool.name, schema)
+        grant = "" if is_read_only else f"mcp:{name}"
+        remote = _RemoteTool(info, client, tool.name, grant, self._ask)
+        kind = "read" if is_read_only else "other"
+        self._tools[name] = ServerTool(as_tool(remote), kind, is_read_only)
+
+    def _name(self, server: str, tool: str) -> str:
+        name = re.sub(r"[^A-Za-z0-9_]", "_", f"{server}_{tool}")[:NAME_CHARS_MAX]
+        name = name if name[:1].isalpha() else f"t{name}"[:NAME_CHARS_MAX]
+        number = 2
+        unique = name
+        while unique in self._tools:
+            unique = f"{name[: NAME_CHARS_MAX - 4]}_{number}"
+            number += 1
+        return unique
+
+
+class _RemoteTool:
+    """A tool of a server as a tool of ours."""
+
+    def __init__(self, info: ToolInfo, client: Client, name: str, grant: str, ask: Ask) -> None:
+        self._info = info
+        self._client = client
+        self._name = name
+        self._grant = grant
+        self._ask = ask
+
+    @property
+    def info(self) -> ToolInfo:
+        return self._info
+
+    async def call_rich(self, arguments: dict[str, Any]) -> Sequence[Part]:
+        if self._grant:
+            words = f"`{self._info.name}`"
+            if not await self._ask(call_id(), self._grant, words):
+                raise PermissionError(
+                    "no permission to call this tool. Do without it, or ask the user."
+                )
+        result = await self._client.call_tool(self._name, arguments)
+        parts = [_part(block) for block in result.content]
+        if result.is_error:
+            said = " ".join(part.text for part in parts if isinstance(part, TextPart))
+            raise RuntimeError(said or "the server gave no reason")
+        return parts
+
+
+def _part(block: object) -> Part:
+    if isinstance(block, mcp_types.TextContent):
+        return TextPart(block.text)
+    if isinstance(block, mcp_types.ImageContent):
+        return ImagePart(block.mime_type, base64.b64decode(block.data))
+    dump = getattr(block, "model_dump_json", None)
+    return TextPart(cast("Callable[..., str]", dump)(by_alias=True) if dump else str(block))
+
+
+async def _all_tools(client: Client) -> list[mcp_types.Tool]:
+    found: list[mcp_types.Tool] = []
+    cursor: str | None = None
+    while True:
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
+        cursor = page.next_cursor
+        if not cursor:
+            return found
+
+
+def _reason(error: BaseException) -> str:
+    """Return what an error says; one that a task group wrapped says nothing itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return str(error) or type(error).__name__

@@ -1,0 +1,38 @@
+"""The door opened: one client over a pair of streams, until it leaves."""
+
+import logging
+from typing import Final
+
+import anyio
+from acp.connection import Connection
+
+from taskloom.acp.client import Client
+from taskloom.acp.door import Door
+from taskloom.acp.lines import LineTransport
+from taskloom.acp.setup import Setup
+from taskloom.acp.stdio import take_stdio
+
+SHUT_S: Final = 10.0
+"""How long turns may take to end in order when the client has left."""
+
+
+async def serve_stdio(setup: Setup) -> None:
+    """Serve the client on standard input and output until it closes them."""
+    source, drain = await take_stdio()
+    await serve(setup, LineTransport(source, drain))
+
+
+async def serve(setup: Setup, transport: LineTransport) -> None:
+    """Serve one client over a transport until its end."""
+    # What the SDK logs about a client's mistakes goes with our own words to standard error.
+    logging.getLogger("taskloom.acp").debug("a client is served")
+    client = Client()
+    door = Door(setup, client)
+    connection = Connection(door.handle, transport, listening=False)
+    client.attach(connection)
+    try:
+        await connection.main_loop()
+    finally:
+        with anyio.move_on_after(SHUT_S, shield=True):
+            await door.shut()
+            await connection.close()

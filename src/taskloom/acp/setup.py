@@ -1,0 +1,38 @@
+"""What the door is given by whoever opens it. It reads no configuration itself."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from taskloom.agent import ChatModel, Language, Middleware, Tool
+from taskloom.orchestra import Pool
+
+INSTRUCTION: Final = (
+    "You work with a person in their editor, on the project in the current directory. Look before "
+    "you change anything, keep changes small, and say briefly what you did. For work of several "
+    "steps keep a task list: the person sees it as the plan."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """How the agent behind the door is made."""
+
+    make_model: Callable[[Path], ChatModel]
+    """The model for a project; raises a TaskloomError that says what to set if there is none."""
+    instruction: str = INSTRUCTION
+    state_dir: str = ".taskloom"
+    index_dir: Path | None = None
+    """Where it is noted which project has which session; without it only projects are searched."""
+    show_task_board: bool = False
+    """Whether the board's Tasks are shown as plans; the person can change it with /board."""
+    language: Language | None = None
+    max_iterations: int = 100
+    context_tokens: int = 200_000
+    """How much the model can take in: shown beside what is used, and what history is cut to."""
+    middleware: Callable[[Path], Sequence[Middleware]] | None = None
+    """More hooks for each turn of a session, by the directory in which it keeps its state."""
+    make_pools: Callable[[Path, Sequence[Tool]], Sequence[Pool]] | None = None
+    """The workers for a project, given the tools they may work with; None: no orchestrate mode."""
+    version: str = ""

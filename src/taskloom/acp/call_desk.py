@@ -18,14 +18,19 @@ class CallDesk:
     A client wants ids that hold for a whole session: the reply's id goes before the call's.
     """
 
-    def __init__(self, send: Send) -> None:
-        """Send through the session."""
+    def __init__(self, session_id: str, send: Send) -> None:
+        """Name the session on whose stream the calls are, and how it is sent to."""
+        self.session_id = session_id
         self._send = send
         self._ids: dict[str, str] = {}
         self._cards: dict[str, ToolCard] = {}
         self._shown: dict[str, list[dict[str, Any]]] = {}
         self._open: dict[str, None] = {}
         self._waiting: dict[str, asyncio.Future[None]] = {}
+
+    def move(self, session_id: str, send: Send) -> None:
+        """Have the calls on another session's stream from now on."""
+        self.session_id, self._send = session_id, send
 
     @property
     def open(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -23,11 +24,13 @@ from acp.schema import (
 )
 from pydantic import BaseModel, Field, StrictInt
 
+from taskloom.acp.answers import answer
 from taskloom.acp.blocks import message_of
 from taskloom.acp.client import Client
 from taskloom.acp.commands import commands_update, read_command
+from taskloom.acp.crew import SEPARATOR
 from taskloom.acp.methods import Answer, Method, Methods, not_found
-from taskloom.acp.modes import CONFIG_ID, PLAN, Mode, config_options, mode_state, modes_of
+from taskloom.acp.modes import CONFIG_ID, PLAN, config_options, mode_state
 from taskloom.acp.replay import replay
 from taskloom.acp.session import LiveSession
 from taskloom.acp.setup import Setup
@@ -55,7 +58,6 @@ class Door:
         self._setup = setup
         self._client = client
         self._store = SessionStore(setup.state_dir, setup.index_dir)
-        self._modes = modes_of(orchestrates=setup.make_pools is not None)
         self._sessions: dict[str, LiveSession] = {}
         self._turns: dict[str, Turn] = {}
         self._later: set[asyncio.Task[None]] = set()
@@ -123,8 +125,7 @@ class Door:
         """Begin a session in a project."""
         cwd = _directory(request.cwd)
         also = tuple(_directory(one) for one in request.additional_directories or ())
-        mode = next(iter(self._modes))
-        card = await anyio.to_thread.run_sync(self._store.create, cwd, also, mode)
+        card = await anyio.to_thread.run_sync(self._store.create, cwd, also, "")
         session = await self._open(card, request.mcp_servers)
         self._announce(session)
         return {"sessionId": card.session_id, **self._state(session)}
@@ -181,23 +182,25 @@ class Door:
         message = message_of(request.prompt)
         turn = self._turns[session.id] = Turn(session)
         try:
-            mode = self._mode(session)
             command = read_command(message.text)
             if command is None:
-                stop = await turn.take(message, mode)
+                stop = await turn.take(message, session.mode)
             elif command.name == "plan" and command.rest:
                 stop = await turn.take(message.replace(content=command.rest), PLAN)
             else:
-                text = await session.answer(command)
-                stop = await turn.tell(message.text, text)
+                stop = await turn.tell(message.text, partial(answer, session, command))
         finally:
             del self._turns[session.id]
         return {"stopReason": stop}
 
     async def cancel(self, request: CancelNotification) -> Answer:
         """End the turn that is under way, if one is."""
-        turn = self._turns.get(request.session_id)
-        if turn is not None:
+        session_id, _, run_id = request.session_id.partition(SEPARATOR)
+        turn, session = self._turns.get(session_id), self._sessions.get(session_id)
+        if run_id:
+            if session is not None and session.staff.crew is not None:
+                session.staff.crew.stop_one(run_id)
+        elif turn is not None:
             turn.cancel()
         return None
 
@@ -205,7 +208,7 @@ class Door:
         """Change the mode of a session, from its next turn on."""
         session = self._session(request.session_id)
         await self._change_mode(session, request.mode_id)
-        options = config_options(list(self._modes.values()), session.card.mode)
+        options = config_options(list(session.modes.values()), session.mode.id)
         await session.send({"sessionUpdate": "config_option_update", "configOptions": options})
         return {}
 
@@ -217,9 +220,9 @@ class Door:
                 -32602, f"There is no option {request.config_id!r}; there is {CONFIG_ID!r}."
             )
         await self._change_mode(session, request.value)
-        current = session.card.mode
+        current = session.mode.id
         await session.send({"sessionUpdate": "current_mode_update", "currentModeId": current})
-        return {"configOptions": config_options(list(self._modes.values()), current)}
+        return {"configOptions": config_options(list(session.modes.values()), current)}
 
     async def shut(self) -> None:
         """End every turn and let go of every session: the client is gone."""
@@ -229,8 +232,8 @@ class Door:
             await self._end(session)
 
     async def _change_mode(self, session: LiveSession, mode: str) -> None:
-        if mode not in self._modes:
-            there = ", ".join(self._modes)
+        if mode not in session.modes:
+            there = ", ".join(session.modes)
             raise RequestError(-32602, f"There is no mode {mode!r}; there are {there}.")
         await session.change(mode=mode)
 
@@ -251,7 +254,9 @@ class Door:
         return session
 
     async def _open(self, card: SessionCard, servers: Sequence[Any]) -> LiveSession:
-        session = LiveSession(card, setup=self._setup, store=self._store, client=self._client)
+        make = self._setup.for_project
+        setup = self._setup if make is None else make(Path(card.cwd))
+        session = LiveSession(card, setup=setup, store=self._store, client=self._client)
         self._sessions[card.session_id] = session
         await session.open(servers)
         return session
@@ -270,11 +275,8 @@ class Door:
             raise not_found(session_id)
         return session
 
-    def _mode(self, session: LiveSession) -> Mode:
-        return self._modes.get(session.card.mode) or next(iter(self._modes.values()))
-
     def _state(self, session: LiveSession) -> dict[str, Any]:
-        modes, current = list(self._modes.values()), self._mode(session).id
+        modes, current = list(session.modes.values()), session.mode.id
         return {
             "modes": mode_state(modes, current),
             "configOptions": config_options(modes, current),
@@ -309,8 +311,8 @@ def _info(card: SessionCard) -> dict[str, Any]:
         "cwd": card.cwd,
         "updatedAt": card.updated_at,
     }
-    if card.title:
-        info["title"] = card.title
+    if card.goal:
+        info["title"] = card.goal
     if card.additional_directories:
         info["additionalDirectories"] = list(card.additional_directories)
     return info

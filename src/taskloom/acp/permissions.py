@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol, TypeAlias
 
 from acp.exceptions import RequestError
 
@@ -40,6 +40,11 @@ SHELLS: Final = frozenset(
 class Desk(Protocol):
     """Where the tool calls under way are known."""
 
+    @property
+    def session_id(self) -> str:
+        """The session on whose stream the calls are."""
+        ...
+
     def card(self, call_id: str) -> dict[str, Any]:
         """Return what the client was told about a call, as fields of a tool call."""
         ...
@@ -53,16 +58,26 @@ class Desk(Protocol):
         ...
 
 
+Allows: TypeAlias = Callable[[PermissionRequest], bool]
+"""Tells what needs no question; a secret always does."""
+
+
 class Permissions:
     """What a person allowed in one session. It ends with the process: a new one asks again."""
 
-    def __init__(self, client: Client, session_id: str, desk: Desk) -> None:
-        """Begin with nothing allowed."""
+    def __init__(self, client: Client, desk: Desk, allows: Allows) -> None:
+        """Begin with nothing allowed but what needs no question."""
         self._client = client
-        self._session_id = session_id
         self._desk = desk
+        self._allows = allows
         self._granted: set[str] = set()
         self._turn = asyncio.Lock()
+
+    def at(self, desk: Desk) -> "Permissions":
+        """Return the same permissions for the calls of another desk, such as a worker's."""
+        other = Permissions(self._client, desk, self._allows)
+        other._granted, other._turn = self._granted, self._turn
+        return other
 
     async def permit(self, request: PermissionRequest) -> bool:
         """Say whether a workspace tool may do what it is about to do."""
@@ -72,6 +87,8 @@ class Permissions:
             if request.before is not None:
                 diff["oldText"] = request.before
             self._desk.show(call, diff)
+        if not request.secret and self._allows(request):
+            return True
         name, what = _grant(request)
         return await self.ask(call, name, what)
 
@@ -97,7 +114,7 @@ class Permissions:
             await self._desk.told(call)
             card: Mapping[str, Any] = {**self._desk.card(call), "status": "pending"}
             try:
-                chosen = await self._client.ask_permission(self._session_id, card, options)
+                chosen = await self._client.ask_permission(self._desk.session_id, card, options)
             except (RequestError, ConnectionError):
                 return False
             if chosen == ALWAYS and grant:

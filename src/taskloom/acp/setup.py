@@ -3,16 +3,27 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
-from taskloom.agent import ChatModel, Language, Middleware, Tool
-from taskloom.orchestra import Pool
+from taskloom.agent import ChatModel, Language, Middleware, ToolLike
+from taskloom.agent.workspace import PermissionRequest
+from taskloom.board import DEFAULT_RULES, Rules
+from taskloom.orchestra import Pool, Settings
+from taskloom.orchestra.settings import DEFAULTS
 
 INSTRUCTION: Final = (
     "You work with a person in their editor, on the project in the current directory. Look before "
     "you change anything, keep changes small, and say briefly what you did. For work of several "
     "steps keep a task list: the person sees it as the plan."
 )
+
+MakeTools: TypeAlias = Callable[[str], Sequence[ToolLike]]
+"""Makes the working tools of the worker of this name."""
+
+
+def nothing(_: PermissionRequest) -> bool:
+    """Allow nothing without a question."""
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +44,14 @@ class Setup:
     """How much the model can take in: shown beside what is used, and what history is cut to."""
     middleware: Callable[[Path], Sequence[Middleware]] | None = None
     """More hooks for each turn of a session, by the directory in which it keeps its state."""
-    make_pools: Callable[[Path, Sequence[Tool]], Sequence[Pool]] | None = None
-    """The workers for a project, given the tools they may work with; None: no orchestrate mode."""
+    make_pools: Callable[[Path, MakeTools], Sequence[Pool]] | None = None
+    """The workers of a project, given what makes their tools; without it no orchestrate mode."""
+    orchestrator_instruction: str = ""
+    """Instead of `instruction` in orchestrate mode."""
+    settings: Settings = DEFAULTS
+    rules: Rules = DEFAULT_RULES
+    allows: Callable[[PermissionRequest], bool] = nothing
+    """What needs no question."""
+    for_project: Callable[[Path], "Setup"] | None = None
+    """Makes the setup of one project, from its own configuration, when a session is opened."""
     version: str = ""

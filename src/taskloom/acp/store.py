@@ -27,14 +27,20 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 TITLE_CHARS_MAX: Final = 80
 
 
-class SessionCard(Struct, frozen=True, omit_defaults=True):
+KIND: Final = "acp"
+"""What tells our sessions from others of the project, which have the same directory."""
+
+
+class SessionCard(Struct, frozen=True):
     """What is known of a session without reading what was said."""
 
     session_id: str
     cwd: str
     additional_directories: tuple[str, ...] = ()
-    title: str = ""
+    goal: str = ""
+    """The title: what was asked first."""
     mode: str = ""
+    kind: str = KIND
     show_board: bool | None = None
     created_at: str = ""
     updated_at: str = ""
@@ -43,6 +49,10 @@ class SessionCard(Struct, frozen=True, omit_defaults=True):
 
 class _Pointer(Struct, frozen=True):
     cwd: str
+
+
+class _Kind(Struct, frozen=True):
+    kind: str
 
 
 class SessionStore:
@@ -150,8 +160,11 @@ class SessionStore:
     def _read(self, folder: Path, cwd: str) -> SessionCard | None:
         """Return the session in a directory; None if it holds none that can be read."""
         try:
-            card = msgspec.json.decode((folder / "session.json").read_bytes(), type=SessionCard)
-        except FileNotFoundError:
+            data = (folder / "session.json").read_bytes()
+            if msgspec.json.decode(data, type=_Kind).kind != KIND:
+                return None
+            card = msgspec.json.decode(data, type=SessionCard)
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             _LOG.warning("%s is no session that can be read: %s", folder, error)

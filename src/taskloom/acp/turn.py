@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 import anyio
 import anyio.to_thread
 from acp.exceptions import RequestError
 
+from taskloom.acp.equipment import equip
 from taskloom.acp.history import changed, recall
 from taskloom.acp.methods import INTERNAL, in_words
 from taskloom.acp.modes import Mode
@@ -50,9 +51,9 @@ class Turn:
         else:
             self._scope.cancel()
 
-    async def tell(self, asked: str, text: str) -> str:
+    async def tell(self, asked: str, answering: Callable[[], Awaitable[str]]) -> str:
         """Answer with a text of our own, which the model does not get to know."""
-        return await self._guarded(self._tell(asked, text))
+        return await self._guarded(self._tell(asked, answering))
 
     async def take(self, message: Message, mode: Mode) -> str:
         """Let the agent work on what the person said; return the stop reason.
@@ -84,11 +85,11 @@ class Turn:
             raise failure
         return stop
 
-    async def _tell(self, asked: str, text: str) -> str:
+    async def _tell(self, asked: str, answering: Callable[[], Awaitable[str]]) -> str:
         await self._begin()
+        text = await answering()
         self._note(Told(asked, text))
-        content = {"type": "text", "text": text}
-        await self._session.send({"sessionUpdate": "agent_message_chunk", "content": content})
+        await self._session.say(text)
         return "end_turn"
 
     async def _take(self, message: Message, mode: Mode) -> str:
@@ -98,11 +99,11 @@ class Turn:
         given = [*session.messages, message]
         self._note(Asked(message))
         await self._keep()
-        if not session.card.title:
+        if not session.card.goal:
             title = title_of(message.text)
-            await session.change(title=title)
+            await session.change(goal=title)
             await session.send({"sessionUpdate": "session_info_update", "title": title})
-        kit = await session.equip(mode)
+        kit = await equip(session, mode)
         agent = Agent(
             model,
             kit.tools,
@@ -115,7 +116,7 @@ class Turn:
         telling = Telling(session.send, session.desk, session.cwd, kinds=kit.kinds, heard=kit.heard)
         try:
             result = await self._listen(agent.run(given), telling)
-            await session.settle_workers()
+            await session.staff.settle()
         finally:
             with anyio.move_on_after(FINISH_S, shield=True):
                 await telling.close()
@@ -127,8 +128,11 @@ class Turn:
         return _stop_reason(result)
 
     async def _begin(self) -> None:
-        await self._session.begin()
+        session = self._session
+        await session.begin()
         self._begun = True
+        session.tasks.begin()
+        await session.staff.begin()
 
     async def _listen(self, run: Run, telling: Telling) -> Result:
         self._run = run
@@ -168,6 +172,7 @@ class Turn:
                 _LOG.exception("the turn could not be kept")
                 failure = in_words(error)
         try:
+            await session.staff.end()
             await session.show_plans()
         except (TaskloomError, OSError, RequestError) as error:
             _LOG.warning("the plans could not be shown: %s", error)

@@ -1,0 +1,89 @@
+"""From a session and a mode to the kit of a turn: tools, hooks, and words."""
+
+from pathlib import Path
+
+from taskloom.acp.call_desk import CallDesk
+from taskloom.acp.editor import commands_of, files_of
+from taskloom.acp.history import LEFT_OUT
+from taskloom.acp.kit import Kit
+from taskloom.acp.modes import Mode
+from taskloom.acp.plan_tools import plan_tools
+from taskloom.acp.session import LiveSession
+from taskloom.acp.setup import MakeTools
+from taskloom.agent import Middleware, Tool
+from taskloom.agent.workspace import Workspace
+from taskloom.agent.workspace.paths import resolve
+from taskloom.middleware import PlanChanged
+
+
+async def equip(session: LiveSession, mode: Mode) -> Kit:
+    """Return what the agent of a turn in this mode is given."""
+    setup = session.setup
+    tools = _workspace(session, session.desk, writes=mode.writes)
+    middleware: list[Middleware] = []
+    if setup.middleware is not None:
+        middleware += setup.middleware(session.folder)
+    instruction = setup.instruction
+
+    def inside(path: str) -> Path:
+        return resolve(session.cwd, path, session.roots[1:])
+
+    if mode.plans:
+        middleware.append(session.tasks.middleware)
+        tools += plan_tools(session.shelf.publish, session.shelf.dismiss, inside)
+    tools += await _server_tools(session, mode)
+    if mode.orchestrates:
+        crew = await session.staff.hire(_worker_tools(session))
+        tools += crew.orchestra.tools()
+        middleware += crew.orchestra.middleware()
+        instruction = setup.orchestrator_instruction or instruction
+
+    async def hear(data: object) -> None:
+        if isinstance(data, PlanChanged):
+            session.tasks.hear(data)
+
+    words = [instruction, mode.instruction, f"The project is in {session.cwd}."]
+    return Kit(
+        tools=tools,
+        middleware=middleware,
+        instruction="\n\n".join(word for word in words if word)
+        + (LEFT_OUT if session.has_left_out else ""),
+        kinds=session.kinds,
+        heard=hear,
+    )
+
+
+def _workspace(session: LiveSession, desk: CallDesk, *, writes: bool) -> list[Tool]:
+    """Return the tools for the project's files and programs; their calls are known at a desk."""
+    workspace = Workspace(
+        session.cwd,
+        permit=session.permissions.at(desk).permit,
+        language=session.setup.language,
+        also=session.roots[1:],
+        files=files_of(session.client, session.id),
+        commands=commands_of(session.client, session.id, desk),
+    )
+    return workspace.tools(writes=writes, commands=writes)
+
+
+def _worker_tools(session: LiveSession) -> MakeTools:
+    """Return what makes the working tools of a worker; its questions carry its own calls."""
+
+    def make(worker: str) -> list[Tool]:
+        crew = session.staff.crew
+        desk = session.desk if crew is None else crew.desk(worker)
+        return _workspace(session, desk, writes=True)
+
+    return make
+
+
+async def _server_tools(session: LiveSession, mode: Mode) -> list[Tool]:
+    """Return the tools of MCP servers; a mode that does not write has those that only read."""
+    if session.mcp is None:
+        return []
+    found = await session.mcp.tools()
+    for failure in session.mcp.failures:
+        await session.say(f"{failure}\n\n")
+    session.mcp.failures.clear()
+    session.kinds |= {one.tool.name: one.kind for one in found}
+    return [one.tool for one in found if mode.writes or one.is_read_only]

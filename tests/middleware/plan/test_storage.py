@@ -303,5 +303,26 @@ async def test_a_storage_that_cannot_be_read_says_so(files: MemoryFiles) -> None
     assert "go on without the list" in text
 
 
+@pytest.mark.spec("PT-202")
+async def test_an_id_that_somebody_else_takes_meanwhile_stays_theirs(files: MemoryFiles) -> None:
+    class Raced(MemoryFiles):
+        others = 2
+
+        async def create(self, path: str, content: str) -> None:
+            if self.others:
+                self.others -= 1
+                await self.write(path, go(path.split("/")[-1].removesuffix(".json")))
+            await super().create(path, content)
+
+    raced = Raced()
+    plan = PlanTasks(raced, BASE)
+    assert "Task #3 " in await done(plan, "TaskCreate", subject="x", description="y")
+    assert [item.subject for item in await plan.tasks()] == ["s1", "s2", "x"]
+    raced.others = 1000
+    assert "taken by somebody else" in await refused(
+        plan, "TaskCreate", subject="x", description="y"
+    )
+
+
 def test_middlewares_on_one_list_share_what_they_remember(files: MemoryFiles) -> None:
     assert store_for(files, BASE) is store_for(files, f"{BASE}/")

@@ -22,6 +22,9 @@ from taskloom.middleware.plan.recall import Recall
 from taskloom.middleware.plan.shelf import Shelf
 from taskloom.middleware.plan.tasks import Change, Tasks, mended
 
+_TRIES: Final = 100
+"""How often others may take the next id before we do; a storage that always says so is broken."""
+
 
 class PlanStore:
     """One task list. Get it from `store_for`, so that all who use it share it."""
@@ -76,7 +79,7 @@ class PlanStore:
             OSError: the storage failed, and there is no such task.
         """
         to_line(make("0"))  # What cannot be written is refused before an id is spent on it.
-        while True:
+        for _ in range(_TRIES):
             number = self._recall.highest + 1
             if not is_id(str(number)):
                 raise OSError(f"There is no id after {number - 1}; begin a list elsewhere.")
@@ -89,6 +92,7 @@ class PlanStore:
                 await self._recall.load()
             else:
                 return item
+        raise OSError("Every new id was taken by somebody else; try again.")
 
     async def commit(self, change: Change) -> None:
         """Carry out a change, whole or not at all; only within a turn.
@@ -104,9 +108,10 @@ class PlanStore:
         old = {id_: self._recall.text(id_) for id_ in new if self._recall.can_restore(id_)}
         with CancelScope(shield=True):
             await self._change(old, new)
-            for id_, text in new.items():
-                await self._recall.wrote(id_, text, change.puts.get(id_))
-            await self._settle()
+            with suppress(OSError):  # It is done, whatever a last look says; who comes next reads.
+                for id_, text in new.items():
+                    await self._recall.wrote(id_, text, change.puts.get(id_))
+                await self._settle()
 
     # Reading.
 
@@ -162,8 +167,9 @@ class PlanStore:
             with suppress(OSError):
                 await self._shelf.put(item.id, None)
             raise
-        await self._recall.wrote(item.id, line, item)
-        await self._settle()
+        with suppress(OSError):  # As in `commit`.
+            await self._recall.wrote(item.id, line, item)
+            await self._settle()
 
     async def _change(self, old: dict[str, str | None], new: dict[str, str | None]) -> None:
         """Write the files; on failure put back what they were."""

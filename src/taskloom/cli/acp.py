@@ -5,15 +5,12 @@ import os
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from taskloom.errors import Code, Refused
 
 if TYPE_CHECKING:
     from taskloom.acp import Setup
-    from taskloom.agent import ChatModel
-
-MODEL_VARIABLE: Final = "TASKLOOM_MODEL"
 
 
 def acp(given: Namespace) -> int:
@@ -38,29 +35,13 @@ def acp(given: Namespace) -> int:
 def _setup(given: Namespace) -> "Setup":
     """Compose what the door is given, from the command line and the environment."""
     from taskloom import __version__
-    from taskloom.acp import Setup
-    from taskloom.agent import open_model
+    from taskloom.app.editor import editor_setup
 
-    name = given.model or os.environ.get(MODEL_VARIABLE, "")
-    opened: list[ChatModel] = []
-
-    def make_model(project: Path) -> "ChatModel":
-        if not name:
-            raise Refused(
-                Code.VALIDATION_ERROR,
-                f"There is no model. Set the environment variable {MODEL_VARIABLE} (such as "
-                "anthropic:claude-sonnet-4-5) and the provider's key in the editor's settings of "
-                f"this agent, or start `taskloom acp --model NAME`. The project is {project}.",
-            )
-        if not opened:
-            opened.append(open_model(name))
-        return opened[0]
-
-    return Setup(
-        make_model=make_model,
-        index_dir=_index_dir(),
-        show_task_board=given.show_board,
+    return editor_setup(
         version=__version__,
+        index_dir=_index_dir(),
+        model_name=given.model or "",
+        show_board=given.show_board,
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TypeAlias
 
 from taskloom.agent import (
@@ -15,6 +16,7 @@ from taskloom.agent import (
     Tool,
     ToolLike,
     as_tool,
+    open_model,
 )
 from taskloom.errors import Code, TaskloomError
 from taskloom.orchestra.board_prompt import BoardInPrompt
@@ -38,6 +40,7 @@ class AgentExecutor:
         language: Language = "en",
         retry: Retry | None = None,
         max_iterations: int = DEFAULTS.worker_iterations_max,
+        open_named: Callable[[str], ChatModel] = open_model,
     ) -> None:
         """Take what every run of these workers has.
 
@@ -49,6 +52,7 @@ class AgentExecutor:
             language: of the built-in texts.
             retry: when a failed model call is made again.
             max_iterations: model calls of one run.
+            open_named: opens the model that a definition names instead of this one.
         """
         self._model = model
         self._make_tools: MakeTools = tools if callable(tools) else _same(tools)
@@ -57,6 +61,7 @@ class AgentExecutor:
         self._language: Language = language
         self._retry = retry
         self._max_iterations = max_iterations
+        self._open_named = cache(open_named)
 
     @property
     def claims(self) -> bool:
@@ -76,7 +81,7 @@ class AgentExecutor:
         texts = worker_texts(self._language)
         body = job.definition.body or texts.instruction
         agent = Agent(
-            job.definition.model or self._model,
+            self._open_named(job.definition.model) if job.definition.model else self._model,
             tools=[*job.task_tools, *self._chosen(job)],
             middleware=middleware,
             instruction=body,

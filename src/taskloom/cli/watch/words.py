@@ -1,0 +1,47 @@
+"""The words around a run for people: how it begins, what the Orchestrator says, how it ends."""
+
+from typing import Final
+
+from taskloom.agent import Message, Result
+from taskloom.app.host import Host
+from taskloom.view.words import clean, one_line, plural, some
+
+_LINES_MAX: Final = 400
+"""Of what the Orchestrator says at once."""
+
+
+def opening(host: Host) -> list[str]:
+    """Say what the session is, and what a host before this one left."""
+    about = host.about
+    lines = [f"session {about.session_id}: {one_line(about.goal)}"]
+    if host.given_back:
+        count = plural(len(host.given_back), "step")
+        lines.append(f"{count} came back from a host that died: {some(host.given_back)}")
+    return lines
+
+
+def reply(message: Message) -> list[str]:
+    """Return what the Orchestrator says, line by line; nothing of it is obeyed."""
+    lines = [clean(line.rstrip().expandtabs(4)) for line in message.text.strip().splitlines()]
+    if len(lines) > _LINES_MAX:
+        lines = [*lines[:_LINES_MAX], f"… and {plural(len(lines) - _LINES_MAX, 'more line')}"]
+    return lines
+
+
+def closing(result: Result, session_id: str, *, was_quit: bool) -> list[str]:
+    """Say how it ended, if not well, and how to go on."""
+    if result.stop_reason in ("completed", "returned_directly") and not was_quit:
+        return []
+    go_on = f"Go on with: {resume(session_id)}"
+    if was_quit:
+        return [f"Stopped; nothing is lost. {go_on}"]
+    if result.error is not None:
+        error = one_line(f"{type(result.error).__name__}: {result.error}")
+        return [f"The run failed: {error}", f"What was done is kept. {go_on}"]
+    reason = result.stop_reason.replace("_", " ")
+    return [f"The run ended before its plan: {reason}. {go_on}"]
+
+
+def resume(session_id: str) -> str:
+    """Return the command that goes on with a session."""
+    return f"taskloom run --resume {session_id}"

@@ -1,0 +1,183 @@
+"""A run to be watched, in a process of its own: a real host, whose models and workers do as told.
+
+    python -m tests.cli.watched KIND PROJECT STEPS
+
+It reads what to do from the descriptor CONTROL_FD, a line each:
+
+    go STEP           the worker of that step finishes it
+    fail STEP         ... fails
+    say STEP TEXT     ... says a line (`\\x1b` and the like are read as in Python)
+    ask STEP COMMAND  ... asks whether it may run a command, and says what it was told
+
+Steps whose name begins with `deaf` do not stop when asked to.
+"""
+
+import asyncio
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+
+from taskloom.agent import Message, Say, ScriptedModel, call_tool, call_tools
+from taskloom.agent.workspace.permission import PermissionRequest
+from taskloom.app.host import Host, HostSetup
+from taskloom.app.permissions import Permissions
+from taskloom.app.session_files import SessionFiles
+from taskloom.cli.ending import guarded
+from taskloom.cli.watch import Kind, choose_kind, watcher
+from taskloom.orchestra import AgentDefinition, Emit, Job, Outcome, Pool, Worker
+
+SESSION = "s1"
+GOAL = "Tidy up the parser"
+
+
+class Orders:
+    """What the workers are told, as it comes."""
+
+    def __init__(self, fd: int) -> None:
+        self._rest = b""
+        self._queues: dict[str, asyncio.Queue[tuple[str, str]]] = {}
+        self._fd = fd
+
+    def open(self) -> None:
+        asyncio.get_running_loop().add_reader(self._fd, self._read)
+
+    def queue(self, step_id: str) -> "asyncio.Queue[tuple[str, str]]":
+        return self._queues.setdefault(step_id, asyncio.Queue())
+
+    def _read(self) -> None:
+        data = os.read(self._fd, 4096)
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._fd)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            verb, step_id, text = (*line.decode().split(" ", 2), "", "")[:3]
+            self.queue(step_id).put_nowait((verb, text))
+
+
+class Obedient:
+    """Executes steps as ordered."""
+
+    claims = False
+    tools: Sequence[str] = ()
+
+    def __init__(self, orders: Orders, permissions: Permissions) -> None:
+        self._orders = orders
+        self._permissions = permissions
+
+    def begin(self, job: Job, emit: Emit) -> "Obeying":
+        assert job.step is not None
+        return Obeying(job, emit, self._orders, self._permissions)
+
+
+class Obeying:
+    def __init__(self, job: Job, emit: Emit, orders: Orders, permissions: Permissions) -> None:
+        assert job.step is not None
+        self._step_id = job.step.step_id
+        self._emit = emit
+        self._orders = orders.queue(self._step_id)
+        self._permit = permissions.permit(job.worker_agent_id)
+
+    async def result(self) -> Outcome:
+        await self._emit(f"began {self._step_id}")
+        while True:
+            verb, text = await self._orders.get()
+            match verb:
+                case "go":
+                    return Outcome(text=f"did {self._step_id}")
+                case "fail":
+                    raise ValueError(f"{self._step_id} broke")
+                case "say":
+                    await self._emit(text.encode().decode("unicode_escape"))
+                case "ask":
+                    wish = PermissionRequest("run", command=tuple(shlex.split(text)))
+                    told = await self._permit(wish)
+                    await self._emit(f"told {'yes' if told else 'no'} for {text}"[:60])
+                case _:
+                    return Outcome(text="stopped")
+
+    def stop(self) -> None:
+        if not self._step_id.startswith("deaf"):
+            self._orders.put_nowait(("stop", ""))
+
+
+def plan(steps: str) -> list[dict[str, object]]:
+    made: list[dict[str, object]] = []
+    for each in steps.split():
+        step_id, _, after = each.partition(":")
+        made.append(
+            {
+                "step_id": step_id,
+                "title": f"Do {step_id}",
+                "depends_on_step_ids": after.split(",") if after else [],
+            }
+        )
+    return made
+
+
+def orchestrate(steps: str):  # noqa: ANN201 - a script is what the model takes
+    """Plan, dispatch whoever is free until nothing is left, reopen what failed, and conclude."""
+
+    def reply(messages: Sequence[Message]) -> Message | Say | str:
+        turns = sum(message.role == "assistant" for message in messages)
+        if turns == 0:
+            about = {"task_id": "tidy", "wal_name": "tidy", "title": "Tidy up", "summary": "All"}
+            made = call_tool("agent.task_create", **about, steps=plan(steps))
+            return Say(text="I will plan it.", calls=made.tool_calls)
+        at = max(at for at, message in enumerate(messages) if message.role == "assistant")
+        results = [message for message in messages[at + 1 :] if message.role == "tool"]
+        told = "".join(message.text for message in results)
+        if results[0].tool_name == "agent.task_complete":
+            if '"completed"' in told:
+                return "All is tidy.\nThe parser has no dead code."
+            order = {"task_id": "tidy", "instruction": "Do it."}
+            dispatch = ("agent.dispatch_worker", order)
+            return call_tools(dispatch, dispatch)
+        failed = [
+            {"op": "reopen_step", "step_id": each["step_id"]}
+            for each in plan(steps)
+            if f'"claimed_step_id":"{each["step_id"]}","step_status":"failed"' in told
+        ]
+        if failed:
+            return call_tool("agent.task_update", task_id="tidy", operations=failed)
+        return call_tool("agent.task_complete", task_id="tidy", result_summary="tidied")
+
+    return reply
+
+
+async def main(kind: Kind | None, project: Path, steps: str) -> int:
+    shown = watcher(kind or choose_kind(json=False, plain=False))
+    permissions = Permissions(ask=shown.ask)
+    orders = Orders(int(os.environ["CONTROL_FD"]))
+    orders.open()
+    files = SessionFiles(project, SESSION)
+    if not files.root.exists():
+        files.create(GOAL)
+    definition = AgentDefinition(id="hand", name="Hand", description="does as told")
+    hands = tuple(
+        Worker(definition=definition, executor=Obedient(orders, permissions), worker_id=name)
+        for name in ("ann", "bob")
+    )
+    setup = HostSetup(
+        project=project,
+        model=ScriptedModel(orchestrate(steps)),
+        pools=[Pool(pool_id="default", workers=hands)],
+        instruction="Plan, dispatch, conclude.",
+        max_iterations=30,
+    )
+    async with Host(setup, SESSION) as host:
+        result = await shown.show(host, host.work)
+    sys.stderr.write(f"ended: {result.stop_reason} {shown.was_quit}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    kinds: dict[str, Kind] = {"screen": "screen", "lines": "lines", "json": "json"}
+    place = Path(sys.argv[2])
+    # Anything else is for the program to choose.
+    sys.exit(
+        guarded(lambda: anyio.run(main, kinds.get(sys.argv[1]), place, sys.argv[3]), as_json=False)
+    )

@@ -13,7 +13,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, cast
 
-import anyio
 import mcp_types
 from acp.schema import HttpMcpServer, McpServerStdio
 from mcp import Client, StdioServerParameters
@@ -93,7 +92,8 @@ class McpHost:
         own = AsyncExitStack()
         try:
             async with own:
-                with anyio.fail_after(CONNECT_S):
+                # No scope of anyio's: what is entered here stays open behind it.
+                async with asyncio.timeout(CONNECT_S):
                     client = await own.enter_async_context(await self._client(server, own))
                     for tool in await _all_tools(client):
                         self._add(name, client, tool)

@@ -30,6 +30,8 @@ _KINDS: Final = {
     "publish_plan": "think",
     "dismiss_plan": "think",
 }
+_BOARD: Final = "agent."
+"""What the names of the board's tools begin with."""
 _VERBS: Final = {
     "read_file": "Read",
     "list_dir": "List",
@@ -61,6 +63,8 @@ def card_of(call: ToolCall, cwd: Path, kinds: Mapping[str, str] | None = None) -
     raw = _arguments(call)
     arguments: Mapping[str, Any] = cast("dict[str, Any]", raw if isinstance(raw, dict) else {})
     kind = _KINDS.get(call.name) or (kinds or {}).get(call.name, "other")
+    if call.name.startswith(f"{_BOARD}task_"):
+        kind = "think"
     title = " ".join(_title(call.name, arguments).split())
     if len(title) > TITLE_CHARS_MAX:
         title = title[: TITLE_CHARS_MAX - 1] + "…"
@@ -94,6 +98,10 @@ def _title(name: str, arguments: Mapping[str, Any]) -> str:
             return f"Task {word('taskId')}: {word('status') or 'changed'}"
         case "publish_plan":
             return f"Publish the plan {word('title') or word('id')}"
+        case _ if name.startswith(_BOARD):
+            words = name.removeprefix(_BOARD).replace("_", " ").capitalize()
+            about = word("step_id") or word("task_id") or word("child_run_id")
+            return f"{words}: {about}" if about else words
         case _:
             return name
 

@@ -30,8 +30,8 @@ def host(project: Path, kill_at: int) -> subprocess.CompletedProcess[str]:
     )
 
 
-def sample(project: Path) -> Path:
-    """Write the sample project, its models and programs in no hurry to wait."""
+def sample(project: Path, session_id: str = "s1") -> Path:
+    """Write the sample project, its models and programs in no hurry; with a session, or none."""
     write_sample(project)
     script = project / "script.json"
     scripts = json.loads(script.read_text())
@@ -41,13 +41,18 @@ def sample(project: Path) -> Path:
     script.write_text(json.dumps(scripts))
     checker = project / "checker.py"
     checker.write_text(checker.read_text().replace("time.sleep(0.8)", ""))
-    SessionFiles(project, "s1").create(GOAL)
+    if session_id:
+        SessionFiles(project, session_id).create(GOAL)
     return project
 
 
-def events(project: Path) -> list[dict[str, Any]]:
-    wal = project / ".taskloom" / "tasks" / "s1" / "mend-the-shop.wal.jsonl"
-    return [json.loads(line) for line in wal.read_text().splitlines()]
+def check_events(project: Path, session_id: str) -> None:
+    """See that the Task has ended, and every step was completed once and no more."""
+    wal = project / ".taskloom" / "tasks" / session_id / "mend-the-shop.wal.jsonl"
+    log = [json.loads(line) for line in wal.read_text().splitlines()]
+    assert log[-1]["event_type"] == "task_completed"
+    done = Counter(e["step_id"] for e in log if e["event_type"] == "task_step_completed")
+    assert done == dict.fromkeys(STEPS, 1)
 
 
 def check_the_end(project: Path, ended: subprocess.CompletedProcess[str]) -> dict[str, Any]:
@@ -56,10 +61,7 @@ def check_the_end(project: Path, ended: subprocess.CompletedProcess[str]) -> dic
     assert told["stop_reason"] == "completed"
     assert told["text"].startswith("The shop is mended")
     assert told["open"] == []
-    log = events(project)
-    assert log[-1]["event_type"] == "task_completed"
-    done = Counter(e["step_id"] for e in log if e["event_type"] == "task_step_completed")
-    assert done == dict.fromkeys(STEPS, 1)  # Every step once, and none of them twice.
+    check_events(project, "s1")
     assert "All tests pass" in (project / "REPORT.md").read_text()
     return told
 

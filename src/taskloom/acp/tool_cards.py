@@ -99,9 +99,9 @@ def _title(name: str, arguments: Mapping[str, Any]) -> str:
         case "publish_plan":
             return f"Publish the plan {word('title') or word('id')}"
         case _ if name.startswith(_BOARD):
-            words = name.removeprefix(_BOARD).replace("_", " ").capitalize()
+            what = name.removeprefix(_BOARD).replace("_", " ").capitalize()
             about = word("step_id") or word("task_id") or word("child_run_id")
-            return f"{words}: {about}" if about else words
+            return f"{what}: {about}" if about else what
         case _:
             return name
 

@@ -96,6 +96,7 @@ class Host:
             )
             self.given_back = await orchestra.give_back()
             self._orchestra = await stack.enter_async_context(orchestra)
+            orchestra.hub.begin(ORCHESTRATOR)
             self._stack = stack.pop_all()
         return self
 

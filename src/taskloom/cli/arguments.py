@@ -13,7 +13,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser. What it reads has `command`: a command's name, or None."""
     parser = argparse.ArgumentParser(
         prog="taskloom",
-        description="Plans that survive: look at task boards, live or long ended.",
+        description="Plans that survive: carry out goals with workers, look at their boards.",
         epilog="Exit codes: 0 fine, 1 damaged or unreadable, 2 wrong usage or unknown Task.",
         allow_abbrev=False,
     )
@@ -35,12 +35,55 @@ def build_parser() -> argparse.ArgumentParser:
     acp = _verb(top, "acp", "serve an editor over the Agent Client Protocol, on standard streams")
     acp.add_argument("--model", metavar="NAME", help="such as openai:gpt-…; else $TASKLOOM_MODEL")
     acp.add_argument("--show-board", action="store_true", help="show the board's Tasks as plans")
-    demo = _verb(top, "demo", "a short tour: three workers, one of them dying, and a replay")
-    demo.add_argument("--keep", metavar="DIR", help="put the board there and leave it")
-    _add_json(demo)
     _init(_verb(top, "init", "set up a project: a configuration and a first worker to change"))
     _doctor(_verb(top, "doctor", "say whether a project is set up, and what to do if it is not"))
+    _add_run(top)
+    _add_sessions(top)
+    _add_demo(top)
     return parser
+
+
+def _add_run(top: "_Verbs") -> None:
+    run = _verb(top, "run", "take a goal: an orchestrator plans it, workers carry it out")
+    run.add_argument("goal", metavar="GOAL", nargs="*", help="what shall be done, in your words")
+    run.add_argument(
+        "--resume",
+        metavar="SESSION",
+        help="go on with a session that stopped, `last` is the newest; a GOAL is said to it first",
+    )
+    run.add_argument("--session", metavar="ID", help="the name of the new session")
+    run.add_argument("--model", metavar="NAME", help="such as anthropic:claude-…, instead of yours")
+    run.add_argument(
+        "--yes", action="store_true", help="allow everything but secrets without asking"
+    )
+    _add_project(run)
+    _add_showing(run)
+
+
+def _add_sessions(top: "_Verbs") -> None:
+    sessions = _verb(top, "sessions", "the sessions of a project, newest first")
+    _add_project(sessions)
+    _add_json(sessions)
+
+
+def _add_demo(top: "_Verbs") -> None:
+    demo = _verb(
+        top,
+        "demo",
+        "a run without a network: a sample project is mended, a worker killed on the way",
+    )
+    demo.add_argument("--keep", metavar="DIR", help="put the sample project there")
+    _add_showing(demo)
+
+
+def _add_project(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--project", metavar="DIR", help="the project's directory (default: here)")
+    verb.add_argument("--state-dir", metavar="NAME", default=STATE_DIR, help="default: %(default)s")
+
+
+def _add_showing(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--plain", action="store_true", help="plain lines, also in a terminal")
+    _add_json(verb)
 
 
 class _Verbs(Protocol):

@@ -48,14 +48,15 @@ def guarded(run: Callable[[], int], *, as_json: bool) -> int:
 
 def exit_code(error: TaskloomError) -> int:
     """Return the exit code of an error: a question that was wrong, or a log that is."""
-    return USAGE if isinstance(error, Refused) else TROUBLE
+    asked_wrongly = isinstance(error, Refused) or error.code is Code.CONFIG_ERROR
+    return USAGE if asked_wrongly else TROUBLE
 
 
 def _tell(error: TaskloomError, *, as_json: bool) -> None:
     if as_json:
         say(encode({"error": error.as_dict()}).decode())
     else:
-        say(f"taskloom: {clean(error.message)}")
+        say("\n".join(map(clean, f"taskloom: {error.message}".split("\n"))))
 
 
 def _system_failed(error: OSError) -> StorageFailed:

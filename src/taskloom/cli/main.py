@@ -57,6 +57,10 @@ def _load(command: str) -> Callable[[Namespace], int]:
             from taskloom.cli.checking import verify
 
             return verify
+        case "run" | "sessions":
+            from taskloom.cli import run
+
+            return run.run if command == "run" else run.sessions
         case "init":
             from taskloom.cli.init import init
 

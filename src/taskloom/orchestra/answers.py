@@ -69,7 +69,7 @@ def plain_data(value: Any, depth: int = 0) -> Any:
         return value
     if depth < _DEPTH_MAX:
         if isinstance(value, Mapping):
-            given: Mapping[Any, Any] = value
+            given: Mapping[Any, Any] = value  # pyright: ignore[reportUnknownVariableType]  # any data
             return {_text(name): plain_data(item, depth + 1) for name, item in given.items()}
         if isinstance(value, list | tuple | set | frozenset):
             return [plain_data(item, depth + 1) for item in cast("list[Any]", value)]
@@ -89,7 +89,7 @@ def _cut(value: Any, chars: int, items: int) -> Any:
     if isinstance(value, str):
         return clipped(value, chars)
     if isinstance(value, list):
-        given: list[Any] = value
+        given: list[Any] = value  # pyright: ignore[reportUnknownVariableType]  # any data
         kept = [_cut(item, chars, items) for item in given[:items]]
         left_out = len(given) - len(kept)
         return [*kept, f"… {left_out} more"] if left_out else kept

@@ -15,6 +15,7 @@ from taskloom.cli.watch.words import closing, opening, reply
 from taskloom.ids import RunId
 from taskloom.orchestra import Happening, Said
 from taskloom.view.run.narrate import narrate
+from taskloom.view.words import one_line
 
 
 class LinesWatcher:
@@ -66,6 +67,8 @@ class LinesWatcher:
         ]
         before: list[str] = []
         for run_id, each in said:
+            if run_id == ORCHESTRATOR and isinstance(each, str):
+                lines.append(f"{_at(datetime.now(UTC))} {one_line(each)}")
             if run_id == ORCHESTRATOR and isinstance(each, ModelReply):
                 self._told_id = each.message.id
                 (before if each.message.tool_calls else lines).extend(_words(each.message))

@@ -1,0 +1,112 @@
+"""The commands that work on a goal: run, and sessions."""
+
+import asyncio
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from taskloom.app.compose import compose
+from taskloom.app.host import Host, HostSetup
+from taskloom.app.session_files import About, SessionFiles, list_sessions, new_session_id
+from taskloom.board import TaskStatus
+from taskloom.cli.ending import FINE, INTERRUPTED, TROUBLE
+from taskloom.cli.output import console, print_json
+from taskloom.errors import Code, Refused
+from taskloom.runtime import ListTasks
+
+if TYPE_CHECKING:
+    from taskloom.agent import Result
+    from taskloom.cli.watch import Watcher
+
+
+def run(given: Namespace) -> int:
+    """Take a goal, or go on with a session; return the exit code."""
+    from taskloom.cli.watch import choose_kind, watcher
+
+    project = Path(given.project or ".").absolute()
+    if not project.is_dir():
+        raise Refused(Code.VALIDATION_ERROR, f"There is no directory {project}.")
+    shown = watcher(choose_kind(json=given.json, plain=given.plain))
+    setup = compose(
+        project,
+        ask=shown.ask,
+        yes=given.yes,
+        model_name=given.model or "",
+        state_dir=given.state_dir,
+    )
+    session_id, more = open_session(given, setup)
+    return asyncio.run(host_session(setup, session_id, more, shown))
+
+
+def open_session(given: Namespace, setup: HostSetup) -> tuple[str, str]:
+    """Return the session that is meant, made if it is new, and what is said to it besides."""
+    goal = " ".join(given.goal).strip()
+    if given.resume is None:
+        if not goal:
+            raise Refused(
+                Code.VALIDATION_ERROR,
+                'Say what shall be done: taskloom run "…", or go on with a session: '
+                "taskloom run --resume SESSION",
+            )
+        session_id = given.session or new_session_id()
+        SessionFiles(setup.project, session_id, setup.state_dir).create(goal)
+        return session_id, ""
+    session_id = given.resume
+    if session_id == "last":
+        known = [about for about in _known(setup) if about.kind == "run"]
+        if not known:
+            raise Refused(Code.VALIDATION_ERROR, "There is no session here to go on with.")
+        session_id = known[0].session_id
+    return session_id, goal
+
+
+def _known(setup: HostSetup) -> list[About]:
+    return list_sessions(setup.project, setup.state_dir)
+
+
+async def host_session(
+    setup: HostSetup,
+    session_id: str,
+    more: str,
+    shown: "Watcher",
+    *,
+    beside: Callable[[Host], None] | None = None,
+) -> int:
+    """Host a session until its Orchestrator is done or somebody quits; return the exit code."""
+    async with Host(setup, session_id) as host:
+        if beside is not None:
+            beside(host)
+        result = await shown.show(host, lambda: host.work(more))
+        good = await _ended_well(host)
+    return _exit_code(result, good=good)
+
+
+async def _ended_well(host: Host) -> bool:
+    """Tell whether every Task of the session has ended, and none of them badly."""
+    actor = host.board.orchestrator(host.orchestra.agent_id, run_id="run_host")
+    page = await host.board.list(actor, ListTasks(include_terminal=True, limit=1_000))
+    return all(line.status == TaskStatus.COMPLETED for line in page.tasks)
+
+
+def _exit_code(result: "Result", *, good: bool) -> int:
+    if result.stop_reason == "cancelled":
+        return INTERRUPTED
+    return FINE if result.error is None and good else TROUBLE
+
+
+def sessions(given: Namespace) -> int:
+    """List the sessions of a project."""
+    project = Path(given.project or ".").absolute()
+    found = list_sessions(project, given.state_dir)
+    if given.json:
+        print_json(found)
+        return FINE
+    if not found:
+        console().print('No sessions here yet. Begin one: taskloom run "…"')
+    for about in found:
+        goal = " ".join(about.goal.split())
+        console().print(
+            f"{about.session_id}  {about.created_at:%Y-%m-%d %H:%M}  {goal[:100]}", markup=False
+        )
+    return FINE

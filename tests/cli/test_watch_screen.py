@@ -236,3 +236,23 @@ def test_a_process_that_is_stopped_gives_the_terminal_back_and_takes_it_again(
         terminal.until("began a", "esc back")
         finish(terminal, "a", "b", "c")
         assert terminal.end() == 0
+
+
+def test_whatever_breaks_gives_the_terminal_back_and_lets_the_work_end(tmp_path: Path) -> None:
+    with Terminal("screen", tmp_path) as terminal:
+        terminal.until("began a", "began b")
+        terminal.order("break")
+        assert terminal.end() != 0
+    assert set(statuses(tmp_path).values()) == {StepStatus.READY, StepStatus.PENDING}
+
+
+def test_a_run_can_be_left_while_dispatch_is_paused(tmp_path: Path) -> None:
+    with Terminal("screen", tmp_path) as terminal:
+        terminal.until("began a", "began b")
+        terminal.press("p")
+        terminal.until("paused: no new workers")
+        finish(terminal, "a", "b")
+        terminal.until("2 of 3 steps", "1 ready")
+        terminal.press("q")
+        assert terminal.end() == 0
+    assert statuses(tmp_path)["c"] is StepStatus.READY

@@ -8,6 +8,7 @@ It reads what to do from the descriptor CONTROL_FD, a line each:
     fail STEP         ... fails
     say STEP TEXT     ... says a line (`\\x1b` and the like are read as in Python)
     ask STEP COMMAND  ... asks whether it may run a command, and says what it was told
+    break             whoever shows the run is cancelled
 
 Steps whose name begins with `deaf` do not stop when asked to.
 """
@@ -41,8 +42,10 @@ class Orders:
         self._rest = b""
         self._queues: dict[str, asyncio.Queue[tuple[str, str]]] = {}
         self._fd = fd
+        self._breaks: asyncio.Task[object] | None = None
 
     def open(self) -> None:
+        self._breaks = asyncio.current_task()
         asyncio.get_running_loop().add_reader(self._fd, self._read)
 
     def queue(self, step_id: str) -> "asyncio.Queue[tuple[str, str]]":
@@ -55,6 +58,8 @@ class Orders:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             verb, step_id, text = (*line.decode().split(" ", 2), "", "")[:3]
+            if verb == "break" and self._breaks is not None:
+                self._breaks.cancel()
             self.queue(step_id).put_nowait((verb, text))
 
 

@@ -6,9 +6,10 @@ their steps can be taken again. The second does not wait for workers that finish
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Final, TypeAlias
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 from taskloom.agent import Result
 from taskloom.app.host import Host
@@ -95,21 +96,32 @@ class Leaving:
     @contextmanager
     def on_signals(self) -> Generator[None]:
         """Leave when the terminal or the system asks for it, inside the block."""
-        loop = asyncio.get_running_loop()
-        taken: list[signal.Signals] = []
-        try:
-            for number in _SIGNALS:
-                # Only the main thread may; elsewhere signals are somebody else's.
-                with suppress(ValueError, RuntimeError, NotImplementedError):
-                    loop.add_signal_handler(number, self._heard, number)
-                    taken.append(number)
+        with handling({number: partial(self._heard, number) for number in _SIGNALS}):
             yield
-        finally:
-            for number in taken:
-                loop.remove_signal_handler(number)
 
     def _heard(self, number: signal.Signals) -> None:
         if number == signal.SIGINT:
             self.leave()
         else:
             self.lose()
+
+
+@contextmanager
+def handling(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Generator[None]:
+    """Call these when a signal comes, inside the block; afterwards all is as it was."""
+    loop = asyncio.get_running_loop()
+    before: dict[signal.Signals, Any] = {}
+    try:
+        for number, handler in handlers.items():
+            was = signal.getsignal(number)
+            if was is signal.SIG_IGN:
+                continue  # Whoever started this wanted it so: nohup, for example.
+            # Only the main thread may; elsewhere signals are somebody else's.
+            with suppress(ValueError, RuntimeError):
+                loop.add_signal_handler(number, handler)
+                before[number] = was
+        yield
+    finally:
+        for number, was in before.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, was if was is not None else signal.SIG_DFL)

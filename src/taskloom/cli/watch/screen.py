@@ -17,7 +17,7 @@ from taskloom.app.permissions import Ask
 from taskloom.cli.watch.controls import Controls
 from taskloom.cli.watch.hearing import TICK_S
 from taskloom.cli.watch.keys import Keyboard
-from taskloom.cli.watch.leaving import Work
+from taskloom.cli.watch.leaving import Work, handling
 from taskloom.cli.watch.painting import SHOW_CURSOR, Painter
 from taskloom.cli.watch.picture import Picture
 from taskloom.cli.watch.questions import ANSWERS, Questions
@@ -100,19 +100,11 @@ class _Show:
     @contextmanager
     def terminal(self) -> Generator[None]:
         """Have the terminal inside the block, and give it back whatever happens."""
-        loop = asyncio.get_running_loop()
-        handlers = {signal.SIGWINCH: self._resize, signal.SIGTSTP: self._suspend}
-        taken: list[signal.Signals] = []
         try:
             self._keyboard.open()
-            for number, handler in handlers.items():
-                with suppress(ValueError, RuntimeError):  # Only the main thread may.
-                    loop.add_signal_handler(number, handler)
-                    taken.append(number)
-            yield
+            with handling({signal.SIGWINCH: self._resize, signal.SIGTSTP: self._suspend}):
+                yield
         finally:
-            for number in taken:
-                loop.remove_signal_handler(number)
             self._keyboard.close()
             self._show_cursor()
 

@@ -56,7 +56,8 @@ def draw_frame(seen: Seen, width: int, height: int) -> RenderableType:
     foot = _foot(seen)
     room = max(1, height - len(lines) - 1)
     body = _stream(seen, width, room) if seen.stream is not None else _board(seen, room)
-    return Group(*(_one(line) for line in [*lines, *list(body)[:room], foot][:height]))
+    above = [*lines, *list(body)[:room]][: height - 1]
+    return Group(*(_one(line) for line in [*above, foot]))
 
 
 def draw_last(seen: Seen) -> RenderableType:

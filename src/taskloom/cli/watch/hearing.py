@@ -62,6 +62,8 @@ class Voices:
     def __init__(self, host: Host) -> None:
         """Begin with nobody listened to."""
         self._orchestra = host.orchestra
+        # Before the first word: what a stream that has not begun is told is for nobody.
+        self._orchestra.hub.begin(ORCHESTRATOR)
         self._listeners: dict[RunId, Listener[Said]] = {}
         self._over: set[RunId] = set()
 

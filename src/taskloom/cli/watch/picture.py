@@ -18,6 +18,7 @@ from taskloom.view.run.narrate import narrate
 from taskloom.view.run.seen import RunSeen
 from taskloom.view.run.speech import Speech
 from taskloom.view.style import mark
+from taskloom.view.words import one_line
 
 _TOLD_AT_ONCE: Final = 100
 """Lines of the story that one look adds; more than that nobody reads, and the log has them."""
@@ -82,6 +83,8 @@ class Picture:
                 speech.hear(said)
             if run_id == ORCHESTRATOR and isinstance(said, ModelReply):
                 self.replies.append(said.message)
+            elif run_id == ORCHESTRATOR and isinstance(said, str):
+                lines.append(Text(one_line(said)))
         keep = {ORCHESTRATOR, reading, *under_way}
         now = monotonic()
         self._since = {

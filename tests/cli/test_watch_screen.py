@@ -4,13 +4,14 @@ import os
 import re
 import signal
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from taskloom.app.session_files import SessionFiles
 from taskloom.board import StepStatus
 from taskloom.runtime.inspect import inspect
-from tests.cli.terminal import Terminal
+from tests.cli.terminal import PATIENCE_S, Terminal
 from tests.cli.watched import SESSION
 
 pytestmark = pytest.mark.slow
@@ -256,3 +257,19 @@ def test_a_run_can_be_left_while_dispatch_is_paused(tmp_path: Path) -> None:
         terminal.press("q")
         assert terminal.end() == 0
     assert statuses(tmp_path)["c"] is StepStatus.READY
+
+
+def test_nobody_who_works_waits_for_a_terminal_that_was_stopped(tmp_path: Path) -> None:
+    with Terminal("screen", tmp_path) as terminal:
+        terminal.until("began a", "began b")
+        terminal.press("\x13")
+        for step_id in "abc":
+            for number in range(200):
+                terminal.order(f"say {step_id} {'x' * 80} {number}")
+        finish(terminal, "a", "b", "c")
+        end = monotonic() + PATIENCE_S
+        while set(statuses(tmp_path).values()) != {StepStatus.COMPLETED}:
+            assert monotonic() < end
+        terminal.press("\x11")
+        assert terminal.end() == 0
+        assert "All is tidy." in terminal.text

@@ -8,9 +8,17 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from taskloom.agent import Message, Middleware, ModelHandler, ModelRequest
-from taskloom.board import Actor, Role
+from taskloom.board import Actor, Role, Task
 from taskloom.errors import TaskloomError
-from taskloom.orchestra.board_text import Glance, Reader, TokenCount, about_tokens, compose, look
+from taskloom.orchestra.board_text import (
+    Glance,
+    Reader,
+    TokenCount,
+    about_tokens,
+    compose,
+    lines_max,
+    look,
+)
 from taskloom.orchestra.settings import Settings
 from taskloom.runtime import Board
 
@@ -36,16 +44,25 @@ async def board_text(
     """Return the board as this actor may see it, within its budget; empty if there is none."""
     scope = actor.scope
     if actor.role is Role.WORKER and scope is not None:
-        reader = Reader(actor.agent_id, scope.worker_pool_id, scope.allowed_step_ids)
+        reader = Reader(actor.agent_id, scope.worker_pool_id, scope.allowed_step_ids, actor.run_id)
         task_ids = [scope.task_id]
     else:
         reader = Reader(actor.agent_id)
-        lines = (await board.list(actor)).tasks
+        try:
+            lines = (await board.list(actor)).tasks
+        except TaskloomError:
+            return ""  # A disk that cannot be read now is told by the tools; the run goes on.
         task_ids = [line.task_id for line in lines if line.status != "unavailable"]
     glances: list[Glance] = []
+    most = lines_max(settings.task_board_token_budget)
     for task_id in task_ids:
+        left = max(1, most - sum(len(each.urgent) for each in glances))
+
+        def glance(task: Task, left: int = left) -> Glance:
+            return look(task, reader, left)
+
         try:
-            glances.append(await board.read(task_id, lambda task: look(task, reader), actor))
+            glances.append(await board.read(task_id, glance, actor))
         except TaskloomError:
             continue  # It ended or broke a moment ago; whoever asks for it is told.
     window = timedelta(minutes=settings.task_recent_changes_window_minutes)

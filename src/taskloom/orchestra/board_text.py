@@ -6,21 +6,23 @@ costs no more than a small one.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from taskloom.board import StepStatus, Task
+from taskloom.board.status import HELD
 from taskloom.board.step import Step
 from taskloom.board.views import count_steps
-from taskloom.ids import AgentId, PoolId, StepId
+from taskloom.ids import AgentId, PoolId, RunId, StepId
 from taskloom.runtime.recent import Change
 
 TokenCount: TypeAlias = Callable[[str], int]
 
 _TEXT_CHARS: Final = 120
-_LOOKED_AT_MAX: Final = 200
-"""Steps of one status that are looked at; a budget that shows more has none left for the rest."""
+_LINE_TOKENS: Final = 12
+"""A step's line costs at least about this much; more lines than could fit are not even made."""
 
 _URGENT: Final = (StepStatus.BLOCKED, StepStatus.RUNNING, StepStatus.CLAIMED)
 _LATER: Final = (StepStatus.READY, StepStatus.FAILED)
@@ -38,6 +40,7 @@ class Reader(Struct, frozen=True):
     worker_pool_id: PoolId | None = None
     """None for an Orchestrator."""
     allowed_step_ids: frozenset[StepId] | None = None
+    run_id: RunId | None = None
 
     def sees(self, step: Step) -> bool:
         """Tell whether a ready step is one this reader could do something with."""
@@ -60,15 +63,20 @@ class Glance(Struct, frozen=True):
     later_count: int
 
 
-def look(task: Task, reader: Reader) -> Glance:
+def lines_max(budget: int) -> int:
+    """Return how many lines a prompt could show at most."""
+    return max(budget // _LINE_TOKENS, 10)
+
+
+def look(task: Task, reader: Reader, most: int) -> Glance:
     """Look at a Task, and at no more steps than a prompt could show."""
-    urgent = list(_steps(task, _URGENT))
+    # The run's own step is looked up: among many it need not be one of the first.
+    own = task.steps.get(task.claims.get(reader.run_id or "", ""))
+    urgent = [own] if own is not None and own.status in HELD else []
+    urgent += islice((step for step in _steps(task, _URGENT) if step is not own), most)
     urgent.sort(key=lambda step: step.claimed_by_agent_id != reader.agent_id)
-    later = [
-        step
-        for step in _steps(task, _LATER)
-        if step.status is not StepStatus.READY or reader.sees(step)
-    ]
+    every = (each for each in _steps(task, _LATER) if _concerns(each, reader))
+    later = list(islice(every, max(0, most - len(urgent))))
     counts = task.counts
     return Glance(
         head=_head(task),
@@ -88,12 +96,14 @@ def compose(glances: list[Glance], changes: list[Change], budget: int, count: To
     page = _Page(budget, count)
     page.begin()
     for glance in glances:
-        page.add(glance.head, must=len(glances) == 1)
+        page.add(glance.head)
+    page.begin_steps()
     left_out = 0
     for glance in glances:
         left_out += glance.urgent_count - page.add_all(glance.urgent)
     for glance in glances:
         left_out += glance.later_count - page.add_all(glance.later)
+    page.end_steps()
     page.add_changes(changes)
     return page.finish(left_out)
 
@@ -110,7 +120,8 @@ class _Page:
         self._count = count
         self._lines: list[str] = []
         self._used = 0
-        self._full = False
+        self._steps = range(0)
+        """Which of the lines are steps."""
 
     def begin(self) -> None:
         closing = self._CLOSE + "\n" + self._REST.format(count=10_000_000)
@@ -120,10 +131,15 @@ class _Page:
     def _cost(self, line: str) -> int:
         return self._count(line + "\n") + 1  # Joining may cost a token at the seam.
 
-    def add(self, line: str, *, must: bool = False) -> bool:
+    def begin_steps(self) -> None:
+        self._steps = range(len(self._lines), len(self._lines))
+
+    def end_steps(self) -> None:
+        self._steps = range(self._steps.start, len(self._lines))
+
+    def add(self, line: str) -> bool:
         cost = self._cost(line)
         if self._used + cost > self._budget:
-            self._full = self._full or not must
             return False
         self._used += cost
         self._lines.append(line)
@@ -151,25 +167,27 @@ class _Page:
                 self.add(line)
 
     def finish(self, left_out: int) -> str:
-        lines = list(self._lines)
-        if left_out > 0:
-            lines.append(self._REST.format(count=left_out))
-        lines.append(self._CLOSE)
-        text = "\n".join(lines)
+        text = self._text(left_out)
         # Counters need not add up line by line; what is over is taken off from behind.
-        while self._count(text) > self._budget and len(lines) > 2:
-            del lines[-2]
-            text = "\n".join(lines)
+        while self._count(text) > self._budget and len(self._lines) > 1:
+            left_out += len(self._lines) - 1 in self._steps
+            del self._lines[-1]
+            text = self._text(left_out)
         return text if self._count(text) <= self._budget else ""
+
+    def _text(self, left_out: int) -> str:
+        rest = [self._REST.format(count=left_out)] if left_out > 0 else []
+        return "\n".join([*self._lines, *rest, self._CLOSE])
 
 
 def _steps(task: Task, statuses: tuple[StepStatus, ...]) -> Iterator[Step]:
     for status in statuses:
-        walk = task.index.walk(None, (status,), lambda _: True)
-        for place, step_id in enumerate(walk):
-            if place == _LOOKED_AT_MAX:
-                break
+        for step_id in task.index.walk(None, (status,), lambda _: True):
             yield task.steps[step_id]
+
+
+def _concerns(step: Step, reader: Reader) -> bool:
+    return step.status is not StepStatus.READY or reader.sees(step)
 
 
 def _head(task: Task) -> str:

@@ -9,6 +9,7 @@ from bench.table import Row, print_rows
 
 PARTS = ("start", "durable", "replay", "scale", "create", "listing", "agent", "reduction")
 PARTS = ("start", "durable", "replay", "scale", "create", "listing", "agent", "plan")
+PARTS = ("start", "durable", "replay", "scale", "create", "listing", "agent", "orchestra")
 
 
 def main() -> int:

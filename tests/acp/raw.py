@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import os
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -211,6 +212,57 @@ async def client_of(
             await client.stop()
             await reading
         await writer_closed(drain)
+
+
+class AgentProcess:
+    """The program under test, and a client on its standard streams."""
+
+    def __init__(self, process: asyncio.subprocess.Process, client: RawClient) -> None:
+        self.process = process
+        self.client = client
+        self.stderr = b""
+
+    async def read_errors(self) -> None:
+        assert self.process.stderr is not None
+        while piece := await self.process.stderr.read(4096):
+            self.stderr += piece
+
+    async def left(self) -> int:
+        """Wait until the program has ended by itself."""
+        with anyio.fail_after(LONG_S):
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def process_of(
+    *command: str, plans: bool = False, **environment: str
+) -> AsyncGenerator[AgentProcess]:
+    """Start a program and serve as its client; check all it says; end it whatever happens."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **environment},
+        limit=64 * 1024 * 1024,
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    client = RawClient(process.stdout, process.stdin, unstable() if plans else stable())
+    agent = AgentProcess(process, client)
+    tasks = [asyncio.create_task(client.read()), asyncio.create_task(agent.read_errors())]
+    try:
+        yield agent
+        assert client.check.wrong == []
+    finally:
+        client.hang_up()
+        with anyio.move_on_after(LONG_S):
+            await process.wait()
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        await client.stop()
+        await asyncio.gather(*tasks)
 
 
 async def writer_closed(writer: asyncio.StreamWriter) -> None:

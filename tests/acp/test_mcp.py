@@ -81,7 +81,7 @@ async def test_in_ask_mode_only_tools_that_read_are_offered(tmp_path: Path) -> N
 async def test_a_server_that_cannot_be_started_is_told_and_takes_no_other_along(
     tmp_path: Path,
 ) -> None:
-    servers = [
+    servers: list[dict[str, Any]] = [
         {"name": "gone", "command": "/no/such/program", "args": [], "env": []},
         {"name": "dies", "command": "false", "args": [], "env": []},
         WORDS,

@@ -12,6 +12,11 @@ from tests.acp.raw import RawClient, client_of
 from tests.acp.scene import choosing
 
 
+def idle(_: Any) -> str:
+    """A model with nothing to do."""
+    return "nothing to do"
+
+
 async def orchestrating(client: RawClient, folder: Path, **capabilities: Any) -> str:
     client.on["session/request_permission"] = choosing("allow_once")
     await client.initialize(**capabilities)
@@ -112,7 +117,7 @@ async def test_a_task_is_a_plan_that_is_shown_to_its_end_and_then_removed(tmp_pa
 
 @pytest.mark.spec("AP-202", "AP-310")
 async def test_the_board_command_turns_the_view_on_and_off(tmp_path: Path) -> None:
-    setup = crew_setup(tmp_path, lambda _: "nothing to do")
+    setup = crew_setup(tmp_path, idle)
     async with client_of(setup) as client:
         session = await orchestrating(client, tmp_path)
         async with open_board(tmp_path, session_id=session) as board:
@@ -140,7 +145,7 @@ async def test_the_board_command_turns_the_view_on_and_off(tmp_path: Path) -> No
 
 @pytest.mark.spec("AP-110", "AP-202", "AP-109")
 async def test_load_shows_active_tasks_and_not_those_that_ended(tmp_path: Path) -> None:
-    setup = crew_setup(tmp_path, lambda _: "hm", show_task_board=True)
+    setup = crew_setup(tmp_path, idle, show_task_board=True)
     async with client_of(setup) as client:
         session = await orchestrating(client, tmp_path)
         async with open_board(tmp_path, session_id=session) as board:

@@ -102,7 +102,7 @@ class BoardFeed:
         try:
             async with await self._board.watch(task_id) as watch:
                 while True:
-                    mark = watch.reset()
+                    changes = watch.reset()
                     seq = await self._board.read(task_id, _seq, self._actor)
                     if seq != seen:
                         seen = seq
@@ -111,7 +111,7 @@ class BoardFeed:
                             await self._publisher.conclude(task_plan(view))
                             return
                         self._publisher.publish(task_plan(view))
-                    await watch.wait(mark)
+                    await watch.wait(changes)
         except (TaskloomError, OSError) as error:
             _LOG.warning("the Task %s cannot be shown: %s", task_id, error)
 

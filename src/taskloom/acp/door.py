@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -284,7 +285,12 @@ class Door:
 
     def _announce(self, session: LiveSession) -> None:
         """Announce the commands once the request is answered: some clients want that order."""
-        task = asyncio.get_running_loop().create_task(session.send(commands_update()))
+
+        async def announce() -> None:
+            with suppress(ConnectionError):  # The client has left meanwhile.
+                await session.send(commands_update())
+
+        task = asyncio.get_running_loop().create_task(announce())
         self._later.add(task)
         task.add_done_callback(self._later.discard)
 

@@ -4,6 +4,7 @@ The official SDK drops what it cannot read and stumbles over what is JSON and no
 client then waits for ever. Here every bad line gets its JSON-RPC error, and the next is read.
 """
 
+import asyncio
 import logging
 from typing import Any, Final, Protocol, cast
 
@@ -60,11 +61,22 @@ class LineTransport:
         self._buffer = bytearray()
         self._searched = 0
         self._skipping = False
+        self._owed = 0
+        self._settled = asyncio.Event()
+        self._settled.set()
+
+    async def settled(self) -> None:
+        """Return when every request that came has been answered."""
+        await self._settled.wait()
 
     async def send(self, message: Frame) -> None:
         """Write one message; waits while the client does not read."""
-        self._drain.write(encode(message))
-        await self._drain.drain()
+        try:
+            self._drain.write(encode(message))
+            await self._drain.drain()
+        finally:
+            if "method" not in message:
+                self._owe(-1)
 
     async def receive(self) -> Frame | None:
         """Return the next message; None at the end."""
@@ -76,13 +88,23 @@ class LineTransport:
                 continue
             frame, wrong = read_frame(line)
             if frame is not None:
+                if "method" in frame and "id" in frame:
+                    self._owe(1)
                 return frame
             if wrong is not None:
+                self._owe(1)
                 await self.send(wrong)
 
     async def close(self) -> None:
         """Close the way out."""
         self._drain.close()
+
+    def _owe(self, answers: int) -> None:
+        self._owed += answers
+        if self._owed > 0:
+            self._settled.clear()
+        else:
+            self._settled.set()
 
     async def _line(self) -> bytes | None:
         """Return the next line; one that is too long is left out and answered."""
@@ -99,6 +121,7 @@ class LineTransport:
             self._searched = len(self._buffer)
             if self._searched > self._max:
                 if not self._skipping:
+                    self._owe(1)
                     await self.send(_too_long(self._max))
                 self._skipping = True
             if self._skipping:

@@ -35,4 +35,7 @@ async def serve(setup: Setup, transport: LineTransport) -> None:
     finally:
         with anyio.move_on_after(SHUT_S, shield=True):
             await door.shut()
+            await transport.settled()  # A client that only writes and reads later gets all of it.
+            await door.shut()  # What was opened meanwhile.
+        with anyio.CancelScope(shield=True):
             await connection.close()

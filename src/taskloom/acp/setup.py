@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from taskloom.agent import ChatModel, Language, Middleware, ToolLike
+from taskloom.agent import ChatModel, Language, Middleware, Retry, ToolLike
 from taskloom.agent.workspace import PermissionRequest
 from taskloom.board import DEFAULT_RULES, Rules
 from taskloom.orchestra import Pool, Settings
@@ -40,6 +40,8 @@ class Setup:
     """Whether the board's Tasks are shown as plans; the person can change it with /board."""
     language: Language | None = None
     max_iterations: int = 100
+    retry: Retry | None = None
+    """When a failed model call is made again."""
     context_tokens: int = 200_000
     """How much the model can take in: shown beside what is used, and what history is cut to."""
     middleware: Callable[[Path], Sequence[Middleware]] | None = None

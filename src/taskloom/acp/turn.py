@@ -111,6 +111,7 @@ class Turn:
             kit.instruction,
             name="taskloom",
             max_iterations=session.setup.max_iterations,
+            retry=session.setup.retry,
             language=session.setup.language,
         )
         telling = Telling(session.send, session.desk, session.cwd, kinds=kit.kinds, heard=kit.heard)

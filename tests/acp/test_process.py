@@ -1,0 +1,160 @@
+"""The program as a program: killed, cut off, printed at, and driven by the SDK's own client."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import acp
+import anyio
+import pytest
+from acp.schema import (
+    AllowedOutcome,
+    ClientCapabilities,
+    Implementation,
+    PlanCapabilities,
+    RequestPermissionResponse,
+    TextContentBlock,
+)
+
+from tests.acp.raw import LONG_S, process_of
+from tests.acp.scene import choosing
+
+pytestmark = pytest.mark.slow
+CREATE = '{"subject": "One", "description": "d"}'
+
+
+def scripted(folder: Path) -> tuple[str, ...]:
+    return (sys.executable, "-m", "tests.acp.scripted_agent", str(folder / "index"))
+
+
+@pytest.mark.spec("AP-302")
+async def test_a_process_that_is_killed_in_a_turn_loses_at_most_that_turn(tmp_path: Path) -> None:
+    async with process_of(*scripted(tmp_path)) as one:
+        await one.client.initialize()
+        session = await one.client.new(tmp_path)
+        await one.client.prompt(session, "say the first answer")
+        one.client.begin_prompt(
+            session, "calls list_dir; TaskCreate " + CREATE + "; run_command {}"
+        )
+        one.client.begin_prompt(await one.client.new(tmp_path), "wait")
+        await one.client.until(lambda: one.client.of(kind="plan"))
+        os.kill(one.process.pid, signal.SIGKILL)
+        await one.left()
+    async with process_of(*scripted(tmp_path)) as two:
+        client = two.client
+        await client.initialize()
+        await client.request("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        assert client.text().startswith("the first answer")
+        assert client.plans()[-1] == [("One", "pending")]
+        assert await client.prompt(session, "say still here") == "end_turn"
+        assert client.text().endswith("still here")
+
+
+@pytest.mark.spec("AP-308")
+async def test_whatever_is_printed_never_reaches_the_wire(tmp_path: Path) -> None:
+    async with process_of(*scripted(tmp_path)) as agent:
+        agent.client.on["session/request_permission"] = choosing("allow_once")
+        await agent.client.initialize()
+        session = await agent.client.new(tmp_path)
+        assert await agent.client.prompt(session, "print {not json}") == "end_turn"
+        await agent.client.prompt(session, 'call run_command {"argv": ["echo", "loud"]}')
+        agent.client.hang_up()
+        await agent.left()
+
+    assert agent.stderr.count(b"{not json}") == 2
+
+
+@pytest.mark.spec("AP-308", "AP-302")
+async def test_a_client_that_hangs_up_in_a_turn_ends_the_process_and_loses_nothing(
+    tmp_path: Path,
+) -> None:
+    async with process_of(*scripted(tmp_path)) as agent:
+        await agent.client.initialize()
+        session = await agent.client.new(tmp_path)
+        waiting = agent.client.begin_prompt(session, "wait")
+        await agent.client.until(lambda: agent.client.of(kind="session_info_update"))
+        agent.client.hang_up()
+        assert await agent.left() == 0
+        assert await waiting == {"stopReason": "cancelled"}
+    async with process_of(*scripted(tmp_path)) as agent:
+        await agent.client.initialize()
+        await agent.client.request(
+            "session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[]
+        )
+        assert agent.client.text("user_message_chunk") == "wait"
+
+
+@pytest.mark.spec("AP-308")
+async def test_input_from_a_file_is_answered_whole(tmp_path: Path) -> None:
+    lines = [
+        '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}',
+        "{garbage",
+        '{"jsonrpc":"2.0","id":2,"method":"session/list"}',
+    ]
+    script, out = tmp_path / "in", tmp_path / "out"
+    script.write_text("\n".join(lines))
+    with script.open("rb") as given, out.open("wb") as taken:
+        process = await asyncio.create_subprocess_exec(
+            *scripted(tmp_path), stdin=given, stdout=taken, stderr=asyncio.subprocess.DEVNULL
+        )
+        with anyio.fail_after(LONG_S):
+            assert await process.wait() == 0
+
+    answers = out.read_text()
+    assert '"protocolVersion":1' in answers
+    assert "-32700" in answers
+    assert '{"jsonrpc":"2.0","id":2,"result":{"sessions":[]}}' in answers
+
+
+class SdkClient:
+    """A client as the SDK wants it."""
+
+    def __init__(self) -> None:
+        self.updates: list[Any] = []
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append(update)
+
+    async def request_permission(self, options: Any, **_: Any) -> RequestPermissionResponse:
+        outcome = AllowedOutcome(outcome="selected", option_id=options[0].option_id)
+        return RequestPermissionResponse(outcome=outcome)
+
+
+@pytest.mark.spec("AP-309", "AP-105", "AP-303")
+@pytest.mark.parametrize("plans", [False, True])
+async def test_the_sdks_own_client_drives_it_over_standard_streams(
+    tmp_path: Path, plans: bool
+) -> None:
+    client: Any = SdkClient()
+    command = scripted(tmp_path)
+    with anyio.fail_after(LONG_S):
+        async with acp.spawn_agent_process(
+            client,
+            *command,
+            env=dict(os.environ),
+            use_unstable_protocol=True,
+            transport_kwargs={"stderr": None},
+        ) as (connection, _):
+            answer = await connection.initialize(
+                protocol_version=acp.PROTOCOL_VERSION,
+                client_info=Implementation(name="test", version="0"),
+                client_capabilities=ClientCapabilities(plan=PlanCapabilities() if plans else None),
+            )
+            assert answer.agent_info is not None
+            session = await connection.new_session(cwd=str(tmp_path), mcp_servers=[])
+            for text in ("call TaskCreate " + CREATE, 'call write_file {"path":"a","content":"b"}'):
+                done = await connection.prompt(
+                    session_id=session.session_id,
+                    prompt=[TextContentBlock(type="text", text=text)],
+                )
+                assert done.stop_reason == "end_turn"
+            listed = await connection.list_sessions(cwd=str(tmp_path))
+            assert [one.session_id for one in listed.sessions] == [session.session_id]
+
+    kinds = {update.session_update for update in client.updates}
+    assert ("plan_update" in kinds, "plan" in kinds) == (plans, not plans)
+    assert {"agent_message_chunk", "tool_call", "tool_call_update"} <= kinds
+    assert (tmp_path / "a").read_text() == "b"

@@ -44,7 +44,7 @@ def compose(
     permissions = Permissions(
         partial(is_allowed, config.run.allow), ask=ask, yes=yes, state_dir=state_dir
     )
-    house = House(config, project, variables, state_dir)
+    house = House(config, project, variables, saved=f"{state_dir}/reduction")
     workspace = partial(house.workspace, permissions)
     return HostSetup(
         project=project,

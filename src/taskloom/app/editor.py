@@ -2,19 +2,22 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from typing import Final
 
 from taskloom.acp import Setup
 from taskloom.acp.setup import MakeTools
-from taskloom.agent import ChatModel
-from taskloom.agent.workspace.permission import refuse_all
-from taskloom.app.house import House
+from taskloom.agent import ChatModel, Middleware
+from taskloom.agent.workspace.permission import PermissionRequest, Permit
+from taskloom.app.house import RETRY, House
 from taskloom.app.models import chat_model
-from taskloom.config import Config, find_definition, load_config, load_definitions
+from taskloom.config import find_definition, load_config, load_definitions
 from taskloom.config.allow import is_allowed
 from taskloom.orchestra import Pool
+
+CONTEXT_TOKENS: Final = 200_000
+"""What today's models take in; above half of it old tool results are kept in files."""
 
 
 def editor_setup(
@@ -25,62 +28,84 @@ def editor_setup(
     show_board: bool = False,
     environ: Mapping[str, str] | None = None,
 ) -> Setup:
-    """Return how the agent behind the door is made; a project's own configuration counts."""
+    """Return what the door is given; each project's own configuration is read with its sessions.
+
+    Args:
+        version: what the agent says of itself.
+        index_dir: where it is noted which project has which session.
+        model_name: instead of the model that is configured.
+        show_board: show the board's Tasks as plans, whatever is configured.
+        environ: the environment; by default this process's.
+    """
     variables = os.environ if environ is None else environ
-    makers = _Makers(model_name, variables)
-    plain = Setup(
-        make_model=makers.model,
-        index_dir=index_dir,
-        show_task_board=show_board,
-        version=version,
+
+    def for_project(project: Path) -> Setup:
+        return _Project(project, model_name, variables).setup(version, index_dir, show_board)
+
+    def make_model(project: Path) -> ChatModel:
+        return for_project(project).make_model(project)
+
+    return Setup(
+        make_model=make_model, for_project=for_project, index_dir=index_dir, version=version
     )
-    return replace(plain, for_project=partial(makers.for_project, plain))
 
 
-class _Makers:
-    """Makes models and workers from the configuration of the project that is asked for."""
+class _Project:
+    """One project as it is configured."""
 
-    def __init__(self, model_name: str, environ: Mapping[str, str]) -> None:
-        self._model_name = model_name
+    def __init__(self, project: Path, model_name: str, environ: Mapping[str, str]) -> None:
+        self._project = project
+        self._config = load_config(project, environ=environ)
+        self._definitions = load_definitions(project, self._config)
+        self._chief = find_definition(
+            self._definitions, self._config.agents.orchestrator, "agents.orchestrator"
+        )
         self._environ = environ
+        self._name = model_name or self._chief.model
+        self._open = cache(self._open_model)
 
-    def model(self, project: Path) -> ChatModel:
-        """Return a project's model.
-
-        Raises:
-            ConfigError: there is none; the message says what to set.
-        """
-        return self._model(load_config(project, environ=self._environ))
-
-    def for_project(self, plain: Setup, project: Path) -> Setup:
-        """Return the setup of one project.
-
-        Raises:
-            ConfigError: its configuration cannot be used.
-        """
-        config = load_config(project, environ=self._environ)
-        definitions = load_definitions(project, config)
-        chief = find_definition(definitions, config.agents.orchestrator, "agents.orchestrator")
-        return replace(
-            plain,
-            show_task_board=plain.show_task_board or config.acp.show_task_board,
+    def setup(self, version: str, index_dir: Path | None, show_board: bool) -> Setup:
+        """Return the door's setup for this project."""
+        config = self._config
+        return Setup(
+            make_model=lambda _: self._open(self._name),
+            index_dir=index_dir,
+            show_task_board=show_board or config.acp.show_task_board,
             language=config.run.language,
-            make_pools=partial(self._pools, config, plain.state_dir),
-            orchestrator_instruction=chief.body,
+            max_iterations=config.run.max_iterations,
+            context_tokens=CONTEXT_TOKENS,
+            retry=RETRY,
+            middleware=self._middleware,
+            make_pools=self._pools,
+            orchestrator_instruction=self._chief.body,
             settings=config.settings,
             rules=config.rules,
             allows=partial(is_allowed, config.run.allow),
-            for_project=None,
+            version=version,
         )
 
-    def _model(self, config: Config) -> ChatModel:
-        return chat_model(config, self._environ, name=self._model_name)
+    def _open_model(self, name: str) -> ChatModel:
+        return chat_model(self._config, self._environ, name=name)
 
-    def _pools(
-        self, config: Config, state_dir: str, project: Path, make_tools: MakeTools
-    ) -> Sequence[Pool]:
-        house = House(config, project, self._environ, state_dir)
-        # What another agent asks while it works nobody sees here, so it is told no.
+    def _middleware(self, folder: Path) -> Sequence[Middleware]:
+        saved = (folder / "reduction").relative_to(self._project).as_posix()
+        return [self._house(saved, CONTEXT_TOKENS // 2).reduction]
+
+    def _pools(self, project: Path, make_tools: MakeTools) -> Sequence[Pool]:
+        house = self._house(".taskloom/reduction", CONTEXT_TOKENS // 2)
+        assert project == self._project
         return house.pools(
-            load_definitions(project, config), self._model(config), make_tools, lambda _: refuse_all
+            self._definitions, self._open(self._name), make_tools, lambda _: self._permit
         )
+
+    def _house(self, saved: str, tokens: int) -> House:
+        return House(self._config, self._project, self._environ, saved=saved, tokens=tokens)
+
+    @property
+    def _permit(self) -> Permit:
+        """What another agent asks while it works nobody sees here: the allow list answers."""
+
+        async def permit(request: PermissionRequest) -> bool:
+            return is_allowed(self._config.run.allow, request)
+
+        return permit

@@ -33,14 +33,23 @@ class House:
     """One project with its configuration."""
 
     def __init__(
-        self, config: Config, project: Path, environ: Mapping[str, str], state_dir: str
+        self,
+        config: Config,
+        project: Path,
+        environ: Mapping[str, str],
+        *,
+        saved: str,
+        tokens: int = _CONTEXT_TOKENS,
     ) -> None:
-        """Keep what everything here is made from."""
+        """Keep what everything here is made from.
+
+        `saved` is where long tool results go, `tokens` how much context a run may fill.
+        """
         self.reduction = ToolReduction(
             LocalFiles(project),
-            root_dir=f"{state_dir}/reduction",
+            root_dir=saved,
             trust_own_read_tool=True,  # The workspace's read_file reaches what is saved there.
-            max_tokens_for_clear=_CONTEXT_TOKENS,
+            max_tokens_for_clear=tokens,
             language=config.run.language,
         )
         self._config = config

@@ -7,9 +7,18 @@ from importlib import import_module
 
 from bench.table import Row, print_rows
 
-PARTS = ("start", "durable", "replay", "scale", "create", "listing", "agent", "reduction")
-PARTS = ("start", "durable", "replay", "scale", "create", "listing", "agent", "plan")
-PARTS = ("start", "durable", "replay", "scale", "create", "listing", "agent", "orchestra")
+PARTS = (
+    "start",
+    "durable",
+    "replay",
+    "scale",
+    "create",
+    "listing",
+    "agent",
+    "plan",
+    "reduction",
+    "orchestra",
+)
 
 
 def main() -> int:

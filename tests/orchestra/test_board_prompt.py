@@ -28,13 +28,12 @@ from tests.orchestra.stage import (
 LINES = st.lists(st.text(max_size=300), max_size=40)
 GLANCES = st.lists(
     st.builds(
-        lambda head, urgent, later, more: Glance(
-            head, urgent, later, len(urgent) + more, len(later) + more
-        ),
+        Glance,
         st.text(max_size=200),
         LINES,
         LINES,
-        st.integers(0, 10_000),
+        st.integers(40, 10_000),
+        st.integers(40, 10_000),
     ),
     max_size=6,
 )

@@ -6,7 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from taskloom import CancelTask, DeleteStep, Refused, ReopenStep, UpdateBoard, open_board
+from taskloom import AddStep, CancelTask, DeleteStep, Refused, ReopenStep, UpdateBoard, open_board
+from taskloom.board import TaskStatus
 from taskloom.board.operations import UpdateTask
 from taskloom.orchestra import (
     AgentExecutor,
@@ -214,7 +215,7 @@ async def test_a_plan_changed_by_another_process_meanwhile_ends_the_carrying_out
             case "cancel":
                 await other.send(CancelTask(task_id="plan"), actor)
             case "block":
-                block = UpdateTask(status="blocked", reason="wait")
+                block = UpdateTask(status=TaskStatus.BLOCKED, reason="wait")
                 await other.send(UpdateBoard(task_id="plan", operations=(block,)), actor)
             case _:
                 gone = (DeleteStep(step_id="b"), DeleteStep(step_id="c"))
@@ -251,8 +252,6 @@ async def test_a_step_that_comes_meanwhile_is_done_as_well(tmp_path: Path) -> No
 
 
 async def plan_more(it: Orchestration) -> None:
-    from taskloom import AddStep
-
     more = (AddStep(step=step("x")), AddStep(step=step("y", "x")))
     await it.board.send(UpdateBoard(task_id="plan", operations=more), boss(it))
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskloom import StepStatus, UpdateBoard, open_board
-from taskloom.agent import Agent, ScriptedModel
+from taskloom.agent import Agent, RunEnded, ScriptedModel
+from taskloom.board import TaskStatus
 from taskloom.board.operations import UpdateTask
 from taskloom.orchestra import (
     AgentExecutor,
@@ -187,7 +188,7 @@ async def test_what_cannot_be_dispatched_starts_no_run_and_writes_nothing(tmp_pa
     async with orchestra(tmp_path, pool(worker)) as it:
         await plan(it, step("a"))
         seq = await last_seq(it)
-        for more, code in (
+        refused: list[tuple[dict[str, Json], str]] = [
             ({"allowed_step_ids": ["a", "zz"]}, "validation_error"),
             ({"allowed_step_ids": []}, "validation_error"),
             ({"allowed_tools": ["fly"]}, "validation_error"),
@@ -197,17 +198,18 @@ async def test_what_cannot_be_dispatched_starts_no_run_and_writes_nothing(tmp_pa
             ({"worker_agent_id": "none"}, "worker_not_available"),
             ({"worker_pool_id": "none"}, "worker_not_available"),
             ({"worker_pool_id": "other", "worker_agent_id": "w0"}, "worker_not_available"),
-        ):
+        ]
+        for more, code in refused:
             async with it.listen() as listener:
                 found = await dispatched(it, **more)
                 told = names(listener.take())
             assert found["error"]["code"] == code, more
             if code != "validation_error" or "allowed_tools" in more:
                 assert told == [RunEvent.WORKER_DISPATCH_FAILED], more
-        block = UpdateTask(status="blocked", reason="wait")
+        block = UpdateTask(status=TaskStatus.BLOCKED, reason="wait")
         await it.board.send(UpdateBoard(task_id="plan", operations=(block,)), boss(it))
         assert (await dispatched(it))["error"]["code"] == "task_not_dispatchable"
-        reopen = UpdateTask(status="pending")
+        reopen = UpdateTask(status=TaskStatus.PENDING)
         await it.board.send(UpdateBoard(task_id="plan", operations=(reopen,)), boss(it))
         assert await last_seq(it) > seq
         await ask(it, "task_cancel", task_id="plan")
@@ -419,10 +421,12 @@ async def test_each_run_has_a_stream_of_its_own_and_the_orchestrator_hears_the_e
         await plan(it, step("a"), step("b"))
         agent = Agent(turns(calls(dispatch(), dispatch()), "done"), it.tools())
         events = [event async for event in agent.run("go")]
-        told = [message.text for message in events[-1].result.messages if message.role == "tool"]  # type: ignore[union-attr]
+        last = events[-1]
+        assert isinstance(last, RunEnded)
+        told = [message.text for message in last.result.messages if message.role == "tool"]
         runs = list(it.dispatcher.children)
         with anyio.fail_after(LONG_S):
-            streams = []
+            streams: list[list[Json]] = []
             for run_id in runs:
                 async with it.hub.stream(run_id) as stream:
                     streams.append([said async for said in stream])

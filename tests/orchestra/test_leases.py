@@ -1,13 +1,14 @@
 """Leases: the host renews them while a run is alive; a run whose host is gone loses its step."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from datetime import timedelta
 from pathlib import Path
 
 import anyio
 import pytest
 
-from taskloom import ClaimStep
+from taskloom import ClaimStep, Record
 from taskloom.log import JsonlLog, OsDisk
 from taskloom.orchestra import Emit, Job, Orchestration, Outcome
 from taskloom.runtime import open_board, session_dir
@@ -52,12 +53,12 @@ async def test_a_run_that_thinks_longer_than_its_lease_loses_nothing(tmp_path: P
         await plan(it, step("a"))
         with anyio.fail_after(LONG_S):
             found = await dispatched(it)
-        kinds = [record.event_type async for record in _all(it)]
+        kinds = [record.event_type async for record in everything(it)]
     assert found["step_status"] == "completed"
     assert "task_step_lease_expired" not in kinds
 
 
-async def _all(it: Orchestration) -> Json:
+async def everything(it: Orchestration) -> AsyncGenerator[Record]:
     seq = await it.board.read("plan", lambda task: task.seq, boss(it))
     async for record in it.board.follow("plan"):
         yield record

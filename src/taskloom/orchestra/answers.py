@@ -69,13 +69,20 @@ def plain_data(value: Any, depth: int = 0) -> Any:
         return value
     if depth < _DEPTH_MAX:
         if isinstance(value, Mapping):
-            given: Mapping[Any, Any] = value  # pyright: ignore[reportUnknownVariableType]  # any data
-            return {_text(name): plain_data(item, depth + 1) for name, item in given.items()}
+            return {_text(key): plain_data(item, depth + 1) for key, item in _items(value)}  # pyright: ignore[reportUnknownArgumentType]  # any data
         if isinstance(value, list | tuple | set | frozenset):
             return [plain_data(item, depth + 1) for item in cast("list[Any]", value)]
         if isinstance(value, msgspec.Struct):
             return plain_data(msgspec.structs.asdict(value), depth + 1)
     return _text(value)
+
+
+def _items(value: object) -> list[tuple[Any, Any]]:
+    return list(cast("Mapping[Any, Any]", value).items())
+
+
+def _list(value: object) -> list[Any]:
+    return cast("list[Any]", value)
 
 
 def _text(value: Any) -> str:
@@ -89,7 +96,7 @@ def _cut(value: Any, chars: int, items: int) -> Any:
     if isinstance(value, str):
         return clipped(value, chars)
     if isinstance(value, list):
-        given: list[Any] = value  # pyright: ignore[reportUnknownVariableType]  # any data
+        given = _list(value)  # pyright: ignore[reportUnknownArgumentType]  # any JSON
         kept = [_cut(item, chars, items) for item in given[:items]]
         left_out = len(given) - len(kept)
         return [*kept, f"… {left_out} more"] if left_out else kept

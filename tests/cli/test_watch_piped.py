@@ -117,3 +117,12 @@ def test_a_session_that_is_over_tells_its_answer_again(tmp_path: Path) -> None:
     run("lines", tmp_path, "go a\ngo b\ngo c\n")
     out, _ = run("lines", tmp_path, "")
     assert out.splitlines()[-2:] == ["All is tidy.", "The parser has no dead code."]
+
+
+def test_lines_and_json_need_no_extra(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['rich'] = None; from taskloom.cli.watch import watcher; "
+    code += "watcher('lines'); watcher('json'); print('fine')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=TIMEOUT_S
+    )
+    assert done.stdout == "fine\n"

@@ -111,6 +111,18 @@ def test_what_is_done_and_what_is_in_the_way_is_shown_before_what_waits(stage: S
     assert "  … and 297 more steps: 296 ready, 1 completed" in text
 
 
+def test_what_is_being_done_is_seen_however_low_the_screen(stage: Stage) -> None:
+    stage.create("t", [step("first"), *(step(f"s{at}", "first") for at in range(30))])
+    stage.complete("t", "first")
+    stage.claim("t", "s29", "ann")
+    found = look(stage, "t", 50)
+    assert found.hidden == {}
+    text = drawn(seen(found), height=12)
+    assert "● s29  running" in text
+    ready = 29 - text.count("Do s")
+    assert f"  … and {ready + 1} more steps: {ready} ready, 1 completed" in text
+
+
 @given(
     width=st.integers(8, 200),
     height=st.integers(3, 60),

@@ -11,7 +11,7 @@ from rich.text import Text
 from taskloom.board import StepStatus, StepView
 from taskloom.view.columns import Cells, Columns
 from taskloom.view.forest import DEPTH_MAX, lay_out
-from taskloom.view.run.looking import TaskSeen
+from taskloom.view.run.looking import TaskSeen, most_urgent
 from taskloom.view.run.seen import Asked, RunSeen, Seen, visible
 from taskloom.view.run.speech import Kind, Line
 from taskloom.view.style import mark, progress, status_word
@@ -167,15 +167,14 @@ def _board(seen: Seen, room: int) -> Iterator[RenderableType]:
 def _task(task: TaskSeen, runs: Sequence[RunSeen], room: int) -> Iterator[RenderableType]:
     yield _task_line(task)
     by_run = {run.run_id: run for run in runs}
-    shown = len(task.steps)
-    hidden = dict(task.hidden)
-    if shown + bool(hidden) > room:
-        shown = max(0, room - 1)
+    steps, hidden = task.steps, dict(task.hidden)
+    if len(steps) + bool(hidden) > room:
+        steps = tuple(most_urgent(steps, room - 1))
+        hidden = dict(task.counts)
+        for step in steps:
+            hidden[step.status.value] -= 1
     rows: list[Cells] = []
-    for row in lay_out(task.steps):
-        if len(rows) == shown:
-            hidden[row.step.status.value] = hidden.get(row.step.status.value, 0) + 1
-            continue
+    for row in lay_out(steps):
         guides = "".join("│ " if more else "  " for more in row.lines)
         branch = ("└ " if row.is_last else "├ ") if row.depth else ""
         deep = f"({row.depth}) " if row.depth > DEPTH_MAX else ""

@@ -3,7 +3,7 @@
 Its cost follows what is shown, not the size of the DAG.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -23,6 +23,8 @@ _URGENT: Final = (
     StepStatus.CANCELLED,
 )
 """What is being done first, then what is in the way, then what is next."""
+
+_RANK: Final = {status: at for at, status in enumerate(_URGENT)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,12 @@ class TaskSeen:
     def is_over(self) -> bool:
         """Whether it has ended."""
         return self.status in (TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED)
+
+
+def most_urgent(steps: Sequence[StepView], most: int) -> list[StepView]:
+    """Return the steps that matter most, in the order they came in."""
+    ranked = sorted(range(len(steps)), key=lambda at: (_RANK[steps[at].status], at))
+    return [steps[at] for at in sorted(ranked[: max(0, most)])]
 
 
 def look_at(most: int) -> Callable[[Task], TaskSeen]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import anyio
@@ -179,10 +179,10 @@ async def test_a_frame_of_ten_thousand_steps_costs_what_is_shown(
         )
         room = steps_room(50, 3, 1)
         found = await board.read("big", look_at(room), actor)
-        began = perf_counter()
+        began = process_time()
         for _ in range(10):
             found = await board.read("big", look_at(room), actor)
             as_text(draw_frame(seen(found), 120, 50), width=120)
-        figure(f"{(perf_counter() - began) * 100:.1f} ms a frame")
+        figure(f"{(process_time() - began) * 100:.1f} ms of processor time a frame")
     assert len(found.steps) == room
     assert sum(found.counts.values()) == 10_000

@@ -48,11 +48,10 @@ class Painter:
 
     def repaint(self, frame: RenderableType) -> str:
         """Draw everything that fits, on a screen whose size has changed."""
-        lines = len(self._lines(frame))
-        room, width = self._console.height - lines, max(1, self._console.width)
+        room = self._console.height - len(self._lines(frame))
         fitting: list[Text] = []
         for text in reversed(self._story):
-            room -= max(1, -(-text.cell_len // width))
+            room -= len(self._wrapped(text))
             if room < 0:
                 break
             fitting.insert(0, text)
@@ -63,7 +62,7 @@ class Painter:
         self._rows = 0
 
     def _below(self, story: Sequence[Text], frame: RenderableType | None) -> str:
-        told = [self._styled(text) + _CLEAR_LINE for text in story]
+        told = [line + _CLEAR_LINE for text in story for line in self._wrapped(text)]
         drawn = self._lines(frame) if frame is not None else []
         self._rows = len(drawn)
         lines = [*told, *(line + _CLEAR_LINE for line in drawn)]
@@ -76,7 +75,8 @@ class Painter:
             self._console.print(frame, width=self.width, end="")
         return captured.get().removesuffix("\n").split("\n")
 
-    def _styled(self, text: Text) -> str:
+    def _wrapped(self, text: Text) -> list[str]:
+        """Return a line of the story as the lines it takes, broken between words."""
         with self._console.capture() as captured:
-            self._console.print(text, end="", soft_wrap=True)
-        return captured.get()
+            self._console.print(text, width=self.width, end="")
+        return captured.get().split("\n")

@@ -15,6 +15,7 @@ from taskloom.agent.events import CustomEvent
 from taskloom.agent.failures import NotInARun, RunInterrupt, ValueRefused
 from taskloom.agent.live import LIVE, SCOPE, Live
 from taskloom.agent.result import Interrupt
+from taskloom.agent.texts import Language, language_of, language_or_default
 
 T = TypeVar("T")
 
@@ -109,6 +110,15 @@ def interrupt(info: Any) -> Any:
 def run_id() -> str:
     """Return the id of the run under way."""
     return _live("run_id").progress.run_id
+
+
+def run_language() -> Language:
+    """Return the language of the run under way: what a middleware says to the model is in it.
+
+    Outside of a run it is the process's.
+    """
+    live = LIVE.get(None)
+    return language_or_default(None) if live is None else language_of(live.texts)
 
 
 def call_id() -> str:

@@ -74,6 +74,11 @@ def language_or_default(language: Language | None) -> Language:
     return language or _default[0]
 
 
+def language_of(given: Texts) -> Language:
+    """Return the language that texts are in."""
+    return next(language for language, known in _ALL.items() if known is given)
+
+
 def texts(language: Language | None = None) -> Texts:
     """Return the texts of a language, by default that of the process."""
     return _ALL[language_or_default(language)]

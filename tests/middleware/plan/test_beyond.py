@@ -68,6 +68,20 @@ async def test_the_language_is_read_when_the_tools_are_built(restored: None) -> 
     assert await done(plan, "TaskList") == "#1 [pending] 甲"
 
 
+@pytest.mark.spec("PT-105")
+async def test_an_agent_of_another_language_takes_its_planning_along() -> None:
+    plan = PlanTasks(MemoryFiles(), BASE, reminder_turns=1)
+    one = call_tool("TaskCreate", subject="甲", description="乙")
+    model = ScriptedModel([one, call_tool("TaskNone"), "done"])
+    run = await Agent(model, middleware=[plan], language="zh").invoke("go")
+    assert all("任务" in info.description for info in model.requests[0].tools)
+    assert run.messages[2].text == ZH.created.format(id="1", subject="甲")
+    assert ZH.reminder in model.requests[-1].messages[-1].text
+    english = ScriptedModel(["done"])
+    await Agent(english, middleware=[plan]).invoke("go")
+    assert english.requests[0].tools[0].description == EN.create
+
+
 @pytest.mark.spec("PT-404")
 async def test_planning_costs_few_tokens_and_leaves_the_prompt_alone() -> None:
     plan = PlanTasks(MemoryFiles(), BASE)

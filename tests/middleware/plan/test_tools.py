@@ -43,6 +43,8 @@ def test_a_missing_backend_or_directory_is_a_clear_error() -> None:
     for outside in ("../plans", "a/../../b", "a\0b"):
         with pytest.raises(ValueError, match="leads out"):
             PlanTasks(MemoryFiles(), outside)
+    with pytest.raises(ValueError, match="language 'fr' has no texts; there are en, zh"):
+        PlanTasks(MemoryFiles(), "a", language="fr")  # type: ignore[arg-type]  # that is the point
     with pytest.raises(ValueError, match="reminder_turns"):
         PlanTasks(MemoryFiles(), BASE, reminder_turns=0)
 

@@ -258,3 +258,17 @@ async def test_everything_the_model_reads_is_in_the_language_asked_for() -> None
     assert "请用 offset=1, char_offset=1000 继续" in await read(
         found, path=".taskloom/reduction/trunc/c1"
     )
+
+
+@pytest.mark.spec("TR-402")
+async def test_without_a_language_of_its_own_a_reduction_speaks_the_agents() -> None:
+    @tool
+    def look() -> str:
+        """Look."""
+        return "x" * 5_000
+
+    one = ToolReduction(MemoryFiles(), max_length_for_trunc=1_000)
+    model = ScriptedModel([call_tool("look"), "done"])
+    run = await Agent(model, [look], [one], language="zh").invoke("go")
+    assert "读取" in model.requests[0].tools[-1].description
+    assert "使用 read_file 查看" in run.messages[2].text

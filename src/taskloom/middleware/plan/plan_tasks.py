@@ -1,7 +1,7 @@
 """PlanTasks: the planning middleware. Four tools for one agent's own plan, kept in files."""
 
 from contextlib import suppress
-from typing import Final
+from typing import Final, get_args
 
 from taskloom.agent import Language, Middleware, RunSetup, State, get_value, set_value
 from taskloom.files import Backend
@@ -38,16 +38,16 @@ class PlanTasks(Middleware):
         Args:
             backend: where the files are, such as `LocalFiles(".plans")`.
             base_dir: the directory of this list in it; another session takes another.
-            language: of what the model is told; the process's own when a run begins.
+            language: of what the model is told; by default the agent's.
             enforce_order: refuse to start or complete a task whose blockers are open.
             keep_completed: leave a finished list in place; else it is cleared.
             reminder_turns: remind the model of open tasks after so many turns without a word of
                 them; None never does.
 
         Raises:
-            ValueError: backend or base_dir is missing, or a number makes no sense.
+            ValueError: backend or base_dir is missing, or a setting makes no sense.
         """
-        _check(backend, base_dir, reminder_turns)
+        _check(backend, base_dir, language, reminder_turns)
         self._store = store_for(backend, base_dir)
         self._language: Language | None = language
         self._enforce_order = enforce_order
@@ -96,7 +96,9 @@ class PlanTasks(Middleware):
         return bool(get_value(_SEEN)) or found.turns >= (self._reminder_turns or 0)
 
 
-def _check(backend: object, base_dir: object, reminder_turns: int | None) -> None:
+def _check(
+    backend: object, base_dir: object, language: Language | None, reminder_turns: int | None
+) -> None:
     if backend is None:
         raise ValueError(
             "PlanTasks needs a backend for its files: LocalFiles(directory), MemoryFiles() or "
@@ -114,5 +116,8 @@ def _check(backend: object, base_dir: object, reminder_turns: int | None) -> Non
         )
     if "\0" in base_dir or ".." in base_dir.split("/"):
         raise ValueError(f"The base_dir {base_dir!r} leads out of the backend; name one inside it.")
+    if language is not None and language not in get_args(Language):
+        known = ", ".join(get_args(Language))
+        raise ValueError(f"language {language!r} has no texts; there are {known}.")
     if reminder_turns is not None and reminder_turns < 1:
         raise ValueError("reminder_turns is a number of turns from 1 on, or None for never.")

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from taskloom.agent.texts import Language, language_or_default
+from taskloom.agent import Language, run_language
 
 
 class PlanTexts(Struct, frozen=True, kw_only=True):
@@ -237,5 +237,5 @@ _ALL: Final[dict[Language, PlanTexts]] = {"en": EN, "zh": ZH}
 
 
 def plan_texts(language: Language | None = None) -> PlanTexts:
-    """Return the texts of a language, by default that of the process."""
-    return _ALL[language_or_default(language)]
+    """Return the texts of a language, by default that of the run under way."""
+    return _ALL[language or run_language()]

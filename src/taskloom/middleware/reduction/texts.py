@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from taskloom.agent.texts import Language, language_or_default
+from taskloom.agent import Language, run_language
 
 
 class ReductionTexts(Struct, frozen=True, kw_only=True):
@@ -98,5 +98,5 @@ _ALL: Final[dict[Language, ReductionTexts]] = {"en": EN, "zh": ZH}
 
 
 def reduction_texts(language: Language | None) -> ReductionTexts:
-    """Return the texts of a language, by default that of the process."""
-    return _ALL[language_or_default(language)]
+    """Return the texts of a language, by default that of the run under way."""
+    return _ALL[language or run_language()]

@@ -1,5 +1,8 @@
 """Truncation of results that come whole: text and parts."""
 
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
 import anyio
 import anyio.lowlevel
 import pytest
@@ -275,3 +278,57 @@ def test_any_text_at_all_is_saved_as_it_is(text: str) -> None:
         assert got == text or list(map(from_saved, saved.values())) == [text]
 
     anyio.run(check)
+
+
+@pytest.mark.spec("TR-201")
+@pytest.mark.parametrize("kind", ["text", "parts", "stream", "part stream"])
+async def test_an_error_that_goes_on_and_on_is_saved_and_cut_like_a_result(kind: str) -> None:
+    def fail() -> str:
+        raise ValueError("no such column: " + "x" * 5_000)
+
+    async def text() -> str:
+        return fail()
+
+    async def parts() -> list[Part]:
+        return [TextPart(fail())]
+
+    async def stream() -> AsyncIterator[str]:
+        yield "begun"
+        yield fail()
+
+    async def part_stream() -> AsyncIterator[Part]:
+        yield TextPart("begun")
+        yield TextPart(fail())
+
+    functions: dict[str, Callable[[], Any]] = {
+        "text": text,
+        "parts": parts,
+        "stream": stream,
+        "part stream": part_stream,
+    }
+    failing = tool(name="query", description="Ask.")(functions[kind])
+    files = MemoryFiles()
+    one = ToolReduction(files, root_dir="saved", max_length_for_trunc=1_000)
+    run = await Agent(ScriptedModel([call_tool("query"), "done"]), [failing], [one]).invoke("go")
+    told = run.messages[2]
+    assert told.is_error
+    assert len(told.text) < 1_500
+    assert "ValueError: no such column: xxx" in told.text
+    ((path, saved),) = (await contents(files, "saved/trunc")).items()
+    assert path in told.text
+    assert saved == "ValueError: no such column: " + "x" * 5_000
+
+
+@pytest.mark.spec("TR-205")
+async def test_an_error_that_cannot_be_saved_or_is_short_stays_as_it_is() -> None:
+    @tool
+    def query(size: int) -> str:
+        """Ask."""
+        raise ValueError("x" * size)
+
+    one = ToolReduction(FailingFiles(), max_length_for_trunc=1_000)
+    calls = [call_tool("query", size=5_000), call_tool("query", size=10)]
+    run = await Agent(ScriptedModel([*calls, "done"]), [query], [one]).invoke("go")
+    long, short = (message.text for message in run.messages if message.role == "tool")
+    assert long.endswith("ValueError: " + "x" * 5_000)
+    assert short.endswith("ValueError: " + "x" * 10)

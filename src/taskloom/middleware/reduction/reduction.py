@@ -2,7 +2,16 @@
 
 import time
 import weakref
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Final
 
@@ -197,10 +206,23 @@ class ToolReduction(Middleware):
         choice = self._settings.choose(request.name)
         return choice if choice.truncates else None
 
+    @asynccontextmanager
+    async def _errors_cut(
+        self, request: ToolRequest, choice: Choice | None
+    ) -> AsyncGenerator[None]:
+        try:
+            yield
+        except Exception as error:
+            shorter = choice and await self._truncation.error(request, error, choice)
+            if shorter is None:
+                raise
+            raise shorter from error
+
     async def wrap_tool_call(self, request: ToolRequest, call: ToolHandler) -> str:
         """Cut a text."""
         choice = self._choice(request)
-        result = await call(request)
+        async with self._errors_cut(request, choice):
+            result = await call(request)
         if choice is None:
             return result
         text = result if isinstance(result, str) else str(result)  # pyright: ignore[reportUnnecessaryIsInstance]  # wrappers inside may give anything
@@ -211,7 +233,8 @@ class ToolReduction(Middleware):
     ) -> Sequence[Part]:
         """Cut the text of parts."""
         choice = self._choice(request)
-        result = await call(request)
+        async with self._errors_cut(request, choice):
+            result = await call(request)
         return result if choice is None else await self._truncation.parts(request, result, choice)
 
     def wrap_streaming_tool_call(

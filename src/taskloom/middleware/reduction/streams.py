@@ -41,11 +41,14 @@ class Stream:
                 async for piece in pieces:
                     for ready in self._take(piece, live):
                         yield ready
-            except Exception:
+            except Exception as error:
                 # The tool failed: what was held back is delivered, then its error.
                 for piece in joined(self._held):
                     yield piece
-                raise
+                shorter = await self._truncation.error(self._request, error, self._choice)
+                if shorter is None:
+                    raise
+                raise shorter from error
         for piece in await self._ending():
             yield piece
 

@@ -5,7 +5,8 @@ from typing import cast
 
 import msgspec
 
-from taskloom.agent import JsonPart, Part, TextPart, ToolRequest
+from taskloom.agent import JsonPart, Part, TextPart, ToolError, ToolRequest
+from taskloom.agent.schema import ArgumentsWrong
 from taskloom.middleware.reduction.handlers import ToolContent, ToolDetail
 from taskloom.middleware.reduction.notices import Notices
 from taskloom.middleware.reduction.offload import Offload, answer, moved
@@ -30,6 +31,28 @@ class Truncation:
         if choice.trunc_handler is not None:
             given = await self.by_handler(request, result, choice)
             return result if given is None else as_text(given)
+        return await self._cut(request, result, choice)
+
+    async def error(
+        self, request: ToolRequest, error: Exception, choice: Choice
+    ) -> ToolError | None:
+        """Return what to raise for a tool that failed at length; None if its error may pass.
+
+        What went wrong reaches the model as a result, so it is saved and cut like one. Handlers
+        are not asked: they know the tool's results, and this is none.
+        """
+        inner = _unwrapped(error)
+        if isinstance(inner, ArgumentsWrong):
+            return None  # Not the tool's words but the check's, and never long.
+        try:
+            reason = str(inner)
+        except Exception:  # noqa: BLE001  # an error that cannot be told has no text to cut
+            return None
+        text = reason if isinstance(inner, ToolError) else f"{type(inner).__name__}: {reason}"
+        cut = await self._cut(request, text, choice)
+        return None if cut == text else ToolError(cut)
+
+    async def _cut(self, request: ToolRequest, result: str, choice: Choice) -> str:
         if len(result) <= self.settings.max_length_for_trunc:
             return result
         found = await self._place(request, result)
@@ -174,3 +197,11 @@ def as_parts(content: ToolContent) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (TextPart(content),)
     return tuple(cast("Sequence[Part]", content))
+
+
+def _unwrapped(error: Exception) -> Exception:
+    """Return the one error in a task group's wrapping: that is what the model is told."""
+    if not isinstance(error, ExceptionGroup):
+        return error
+    first, *others = cast("ExceptionGroup[Exception]", error).exceptions
+    return cast("Exception", error) if others else _unwrapped(first)

@@ -11,18 +11,24 @@ store makes it.
 from collections.abc import Generator
 from contextlib import contextmanager
 
-import obstore
-from obstore.exceptions import (
-    AlreadyExistsError,
-    PermissionDeniedError,
-    UnauthenticatedError,
-)
-from obstore.exceptions import BaseError as StoreError
-from obstore.store import ObjectStore
-
 from taskloom.files.content import clean_file, clean_path, to_bytes, to_text
 from taskloom.files.lines import slice_lines
 from taskloom.files.protocol import FileInfo
+
+try:
+    import obstore
+    from obstore.exceptions import (
+        AlreadyExistsError,
+        PermissionDeniedError,
+        UnauthenticatedError,
+    )
+    from obstore.exceptions import BaseError as StoreError
+    from obstore.store import ObjectStore
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"Object stores need the extra `objects`: pip install 'taskloom[objects]' ({error}).",
+        name=error.name,
+    ) from error
 
 
 class ObjectFiles:

@@ -3,7 +3,13 @@
 This module loads the library; nothing else of Taskloom imports it.
 """
 
-import splintr
+try:
+    import splintr
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"Exact counts need the extra `tokens`: pip install 'taskloom[tokens]' ({error}).",
+        name=error.name,
+    ) from error
 
 
 class SplintrCounter:

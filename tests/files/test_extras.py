@@ -1,0 +1,31 @@
+"""Without an extra, the module that needs it says what to install; everything else works."""
+
+import subprocess
+import sys
+
+import pytest
+
+MODULES = [
+    ("obstore", "taskloom.files.objects", "taskloom[objects]"),
+    ("splintr", "taskloom.middleware.reduction.splintr_counter", "taskloom[tokens]"),
+]
+
+
+@pytest.mark.parametrize(("library", "module", "wanted"), MODULES)
+def test_a_missing_library_is_told_with_the_extra_that_brings_it(
+    library: str, module: str, wanted: str
+) -> None:
+    script = f"""
+import sys
+sys.modules[{library!r}] = None  # As if it were not installed.
+import taskloom, taskloom.files, taskloom.middleware
+try:
+    import {module}
+except ModuleNotFoundError as error:
+    print(error.name, error)
+"""
+    command = [sys.executable, "-c", script]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith(f"{library} ")
+    assert f"pip install '{wanted}'" in ran.stdout

@@ -303,6 +303,30 @@ async def test_mistakes_never_end_a_run(plan: PlanTasks, mode: str) -> None:
     assert played.changes == []
 
 
+def nested(levels: int) -> dict[str, object]:
+    found: object = 1
+    for _ in range(levels - 1):
+        found = [found]
+    return {"deep": found}
+
+
+@pytest.mark.spec("PT-311")
+async def test_metadata_nested_without_end_is_refused_and_never_ends_the_run(
+    plan: PlanTasks,
+) -> None:
+    await planned(plan, 1)
+    calls = [
+        call_tool("TaskCreate", subject="s", description="d", metadata=nested(levels))
+        for levels in (101, 500, 800)
+    ]
+    calls.append(call_tool("TaskUpdate", taskId="1", metadata=nested(101)))
+    played = await play(plan, *calls, call_tool("TaskList"), on_tool_error="raise")
+    assert [answer.is_error for answer in played.answers] == [True] * 4 + [False]
+    assert "more than 100 levels deep" in played.answers[0].text
+    assert await done(plan, "TaskUpdate", taskId="1", metadata=nested(100))
+    assert (await plan.tasks())[0].metadata == nested(100)
+
+
 @pytest.mark.spec("PT-104")
 async def test_calls_of_one_reply_do_not_collide(plan: PlanTasks) -> None:
     calls = [("TaskCreate", {"subject": f"s{n}", "description": "d"}) for n in range(20)]

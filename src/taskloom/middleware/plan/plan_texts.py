@@ -59,6 +59,7 @@ class PlanTexts(Struct, frozen=True, kw_only=True):
     blocked: str
     bad_status: str
     not_text: str
+    too_deep: str
     storage: str
     reminder: str
     reminder_more: str
@@ -141,6 +142,7 @@ EN: Final = PlanTexts(
         "first, or take the dependency away with removeBlockedBy"
     ),
     bad_status="`{status}` is not a status; it is one of {statuses}",
+    too_deep="metadata is nested more than {levels} levels deep; give it flatter",
     not_text="a text holds half of a character pair, which cannot be stored; write it anew",
     storage=(
         "The task list could not be read or written: {reason}. Nothing was changed; try again, "
@@ -224,6 +226,7 @@ ZH: Final = PlanTexts(
         "或用 removeBlockedBy 去掉依赖"
     ),
     bad_status="`{status}` 不是状态；可用的状态有 {statuses}",
+    too_deep="metadata 的嵌套超过 {levels} 层；请用更扁平的结构",
     not_text="文本中含有不完整的字符，无法保存；请重新书写",
     storage="无法读写任务列表：{reason}。没有任何改变；请重试，若一直失败就不用列表继续工作。",
     reminder=(

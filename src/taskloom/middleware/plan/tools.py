@@ -28,6 +28,7 @@ from taskloom.middleware.plan.tasks import Change, Tasks
 from taskloom.middleware.plan.update import (
     PlanRefused,
     Update,
+    check_metadata,
     check_status,
     decide_delete,
     decide_update,
@@ -60,6 +61,7 @@ class PlanTools(Struct, frozen=True, kw_only=True):
         for field in ("subject", "description"):
             if not getattr(wanted, field).strip():
                 raise PlanRefused(self.texts.empty.format(field=field))
+        check_metadata(wanted.metadata, self.texts)
 
         def make(id_: str) -> PlanItem:
             return PlanItem(
@@ -89,6 +91,7 @@ class PlanTools(Struct, frozen=True, kw_only=True):
     async def update(self, wanted: UpdateArguments) -> str:
         """Change a task, or remove it."""
         check_status(wanted.status, self.texts)
+        check_metadata(wanted.metadata, self.texts)
         if wanted.status == "deleted":
             return await self._delete(wanted.task_id)
         update = await self._update(wanted)

@@ -1,7 +1,7 @@
 """What an update makes of a list: pure, so that nothing is written before all of it is right."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -15,6 +15,8 @@ _Edit: TypeAlias = Callable[[tuple[str, ...], str], tuple[str, ...]]
 
 _SHOWN_IDS: Final = 20
 """Of a long list an error names so many ids and then stops."""
+_DEEPEST: Final = 100
+"""Levels of metadata: what is nested deeper may be written and then be too deep to be read."""
 
 
 class PlanRefused(ArgumentsWrong):
@@ -114,6 +116,26 @@ def check_status(status: str | None, texts: PlanTexts) -> None:
     if status is not None and status not in STATUSES:
         known = ", ".join(STATUSES)
         raise PlanRefused(texts.bad_status.format(status=status[:50], statuses=known))
+
+
+def check_metadata(metadata: dict[str, Any] | None, texts: PlanTexts) -> None:
+    """Refuse metadata that is nested too deep.
+
+    Raises:
+        PlanRefused: it is.
+    """
+    level: list[Any] = [metadata]
+    for _ in range(_DEEPEST + 1):
+        level = [inner for one in level for inner in _inside(one)]
+        if not level:
+            return
+    raise PlanRefused(texts.too_deep.format(levels=_DEEPEST))
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
 def numbered(ids: Iterable[str]) -> str:

@@ -4,8 +4,8 @@
     files = ObjectFiles(S3Store("bucket", prefix="agents"))
 
 Needs the extra `objects`. An object store has no locks, so a plan in it belongs to one process at
-a time; `create` still tells two writers of one name apart. What is written is as durable as the
-store makes it.
+a time, and there to one `ObjectFiles`; `create` still tells two writers of one name apart. What is
+written is as durable as the store makes it.
 """
 
 from collections.abc import Generator

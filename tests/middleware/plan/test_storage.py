@@ -325,4 +325,6 @@ async def test_an_id_that_somebody_else_takes_meanwhile_stays_theirs(files: Memo
 
 
 def test_middlewares_on_one_list_share_what_they_remember(files: MemoryFiles) -> None:
-    assert store_for(files, BASE) is store_for(files, f"{BASE}/")
+    for same in (f"{BASE}/", f"./{BASE}", BASE.replace("/", "//"), BASE.replace("/", "/./")):
+        assert store_for(files, BASE) is store_for(files, same)
+    assert store_for(files, BASE) is not store_for(files, f"/{BASE}")

@@ -215,9 +215,16 @@ _stores_mutex: Final = threading.Lock()
 
 def store_for(backend: Backend, base_dir: str) -> PlanStore:
     """Return the one store of a list in this process, however many middlewares use it."""
-    key = id(backend), base_dir.rstrip("/")  # A store keeps its backend, so the id stays its own.
+    # A store keeps its backend, so the id stays its own.
+    key = id(backend), _plain(base_dir)
     with _stores_mutex:
         found = _stores.get(key)
         if found is None:
             found = _stores[key] = PlanStore(backend, base_dir)
         return found
+
+
+def _plain(base_dir: str) -> str:
+    """Return a directory in one spelling; whether it is absolute is the backend's affair."""
+    parts = [part for part in base_dir.split("/") if part not in ("", ".")]
+    return "/" * base_dir.startswith("/") + "/".join(parts)

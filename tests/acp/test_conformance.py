@@ -30,10 +30,6 @@ async def agent(folder: Path, **capabilities: Any) -> AsyncGenerator[AgentProces
         yield started
 
 
-def last_answer(client: RawClient, id_: object) -> dict[str, Any]:
-    return next(one for one in reversed(client.log) if one.get("id") == id_ and "method" not in one)
-
-
 async def ask_raw(client: RawClient, message: dict[str, Any]) -> dict[str, Any]:
     client.send(message)
     with anyio.fail_after(LONG_S):
@@ -45,13 +41,18 @@ async def test_transport_and_json_rpc(tmp_path: Path) -> None:
     async with agent(tmp_path) as started:
         client = started.client
         for id_ in (7, "seven", -1, 2**53, ""):
-            message = {"jsonrpc": "2.0", "id": id_, "method": "session/list", "params": {}}
+            message: dict[str, Any] = {
+                "jsonrpc": "2.0",
+                "id": id_,
+                "method": "session/list",
+                "params": {},
+            }
             answer = await ask_raw(client, message)
             assert answer["id"] == id_
             assert type(answer["id"]) is type(id_)
             assert ("result" in answer) != ("error" in answer)
         for method in ("no/such/method", "_mine/thing"):
-            message = {"jsonrpc": "2.0", "id": method, "method": method, "params": {}}
+            message = {"jsonrpc": "2.0", "id": method, "method": method}
             answer = await ask_raw(client, message)
             assert answer["error"]["code"] == -32601
             assert isinstance(answer["error"]["message"], str)

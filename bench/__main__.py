@@ -18,6 +18,8 @@ PARTS = (
     "plan",
     "reduction",
     "orchestra",
+    *("start", "durable", "replay", "scale", "create", "listing"),
+    *("agent", "reduction", "plan", "orchestra", "acp"),
 )
 
 

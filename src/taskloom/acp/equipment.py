@@ -1,5 +1,6 @@
 """From a session and a mode to the kit of a turn: tools, hooks, and words."""
 
+from functools import partial
 from pathlib import Path
 
 from taskloom.acp.call_desk import CallDesk
@@ -13,16 +14,16 @@ from taskloom.acp.setup import MakeTools
 from taskloom.agent import Middleware, Tool
 from taskloom.agent.workspace import Workspace
 from taskloom.agent.workspace.paths import resolve
-from taskloom.middleware import PlanChanged
+from taskloom.files import LocalFiles
+from taskloom.middleware import PlanChanged, ToolReduction
 
 
 async def equip(session: LiveSession, mode: Mode) -> Kit:
     """Return what the agent of a turn in this mode is given."""
     setup = session.setup
     tools = _workspace(session, session.desk, writes=mode.writes)
-    middleware: list[Middleware] = []
-    if setup.middleware is not None:
-        middleware += setup.middleware(session.folder)
+    make = setup.middleware or partial(_reduction, session)
+    middleware: list[Middleware] = [*make(session.folder)]
     instruction = setup.instruction
 
     def inside(path: str) -> Path:
@@ -51,6 +52,19 @@ async def equip(session: LiveSession, mode: Mode) -> Kit:
         kinds=session.kinds,
         heard=hear,
     )
+
+
+def _reduction(session: LiveSession, folder: Path) -> list[Middleware]:
+    """Return what keeps long tool results in files of the session, and old ones when it is full."""
+    return [
+        ToolReduction(
+            LocalFiles(session.cwd),
+            root_dir=(folder / "reduction").relative_to(session.cwd).as_posix(),
+            trust_own_read_tool=True,  # The workspace's read_file reaches what is saved there.
+            max_tokens_for_clear=session.setup.context_tokens // 2,
+            language=session.setup.language,
+        )
+    ]
 
 
 def _workspace(session: LiveSession, desk: CallDesk, *, writes: bool) -> list[Tool]:

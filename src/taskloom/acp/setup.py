@@ -17,6 +17,9 @@ INSTRUCTION: Final = (
     "steps keep a task list: the person sees it as the plan."
 )
 
+RETRY: Final = Retry(max_retries=3)
+"""A model that is busy for a moment must not end a turn."""
+
 MakeTools: TypeAlias = Callable[[str], Sequence[ToolLike]]
 """Makes the working tools of the worker of this name."""
 
@@ -40,12 +43,13 @@ class Setup:
     """Whether the board's Tasks are shown as plans; the person can change it with /board."""
     language: Language | None = None
     max_iterations: int = 100
-    retry: Retry | None = None
+    retry: Retry | None = RETRY
     """When a failed model call is made again."""
     context_tokens: int = 200_000
     """How much the model can take in: shown beside what is used, and what history is cut to."""
     middleware: Callable[[Path], Sequence[Middleware]] | None = None
-    """More hooks for each turn of a session, by the directory in which it keeps its state."""
+    """Makes the hooks of a turn, given the session's own directory; by default the reduction of
+    long tool results, which are kept there."""
     make_pools: Callable[[Path, MakeTools], Sequence[Pool]] | None = None
     """The workers of a project, given what makes their tools; without it no orchestrate mode."""
     orchestrator_instruction: str = ""

@@ -18,8 +18,7 @@ PARTS = (
     "plan",
     "reduction",
     "orchestra",
-    *("start", "durable", "replay", "scale", "create", "listing"),
-    *("agent", "reduction", "plan", "orchestra", "acp"),
+    "acp",
 )
 
 

@@ -104,16 +104,21 @@ class BoardFeed:
                 while True:
                     changes = watch.reset()
                     seq = await self._board.read(task_id, _seq, self._actor)
-                    if seq != seen:
-                        seen = seq
-                        view = await self._board.get(task_id, self._actor)
-                        if view.status in TASK_TERMINAL:
-                            await self._publisher.conclude(task_plan(view))
-                            return
-                        self._publisher.publish(task_plan(view))
+                    if seq != seen and await self._show(task_id):
+                        return
+                    seen = seq
                     await watch.wait(changes)
         except (TaskloomError, OSError) as error:
             _LOG.warning("the Task %s cannot be shown: %s", task_id, error)
+
+    async def _show(self, task_id: TaskId) -> bool:
+        """Show a Task as it is; tell whether it has ended, and its plan is taken away."""
+        view = await self._board.get(task_id, self._actor)
+        if view.status in TASK_TERMINAL:
+            await self._publisher.conclude(task_plan(view))
+            return True
+        self._publisher.publish(task_plan(view))
+        return False
 
     async def _conclude(self, task_id: TaskId) -> None:
         try:

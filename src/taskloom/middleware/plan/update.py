@@ -135,7 +135,7 @@ def check_metadata(metadata: dict[str, Any] | None, texts: PlanTexts) -> None:
 def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return cast("dict[str, Any]", value).values()
-    return cast("list[Any]", value) if isinstance(value, list) else ()
+    return value if isinstance(value, list) else ()  # pyright: ignore[reportUnknownVariableType]  # JSON: any values
 
 
 def numbered(ids: Iterable[str]) -> str:

@@ -213,7 +213,9 @@ class ToolReduction(Middleware):
         try:
             yield
         except Exception as error:
-            shorter = choice and await self._truncation.error(request, error, choice)
+            if choice is None:
+                raise
+            shorter = await self._truncation.error(request, error, choice)
             if shorter is None:
                 raise
             raise shorter from error

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 import anyio
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskloom import StepStatus, UpdateBoard, open_board
-from taskloom.agent import Agent, RunEnded, ScriptedModel
+from taskloom.agent import Agent, NotInARun, RunEnded, ScriptedModel, set_value
 from taskloom.board import TaskStatus
 from taskloom.board.operations import UpdateTask
 from taskloom.orchestra import (
@@ -515,3 +516,28 @@ async def test_task_tools_write_nothing_but_logs(tmp_path: Path) -> None:
     files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]  # noqa: ASYNC240  # as above
     assert files
     assert all(path.parts[:2] == (".taskloom", "tasks") for path in files)
+
+
+@pytest.mark.spec("TB-911", "TB-504")
+async def test_a_worker_s_function_is_not_in_the_orchestrator_s_run(tmp_path: Path) -> None:
+    mark: ContextVar[str] = ContextVar("mark")
+
+    async def work(_job: Job, _emit: Emit, _asked: asyncio.Event) -> Outcome:
+        with pytest.raises(NotInARun):
+            set_value("mine", 1)
+        return Outcome(text=mark.get("nothing"))
+
+    async with orchestra(tmp_path, pool(Doing(work))) as it:
+        await plan(it, step("a"), step("b"))
+        mark.set("of the host")
+        assert (await dispatched(it))["step_result_summary"] == "of the host"
+        await it.carry_out("plan", instruction="Do it.")
+        assert (await steps(it))["b"].result_summary == "of the host"
+
+
+async def test_a_listener_that_comes_after_the_end_ends_at_once(tmp_path: Path) -> None:
+    async with orchestra(tmp_path, pool(Doing(at_once))) as it:
+        pass
+    with anyio.fail_after(LONG_S):
+        async with it.listen() as listener:
+            assert [each async for each in listener] == []

@@ -69,3 +69,18 @@ def test_killed_again_and_again_the_plan_still_ends(tmp_path: Path) -> None:
     assert kills.count(-signal.SIGKILL) >= 4
     again = play(tmp_path, "never")
     assert (again.returncode, again.stdout) == (0, RESULT), again.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.spec("TB-116", "TB-408")
+@pytest.mark.parametrize("kill_at", ["before1", "after1", "before2", "after2", "before3"])
+def test_killed_while_it_takes_back_what_the_dead_host_held_the_plan_still_ends(
+    tmp_path: Path, kill_at: str
+) -> None:
+    assert play(tmp_path, "end3").returncode == -signal.SIGKILL
+    assert play(tmp_path, kill_at).returncode == -signal.SIGKILL
+    again = play(tmp_path, "never")
+    assert (again.returncode, again.stdout) == (0, RESULT), again.stderr
+    lines = events(tmp_path)
+    done = [line["step_id"] for line in lines if line["event_type"] == "task_step_completed"]
+    assert sorted(done) == ["end", "left", "right", "top"]

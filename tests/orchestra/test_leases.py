@@ -8,9 +8,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from taskloom import ClaimStep, Record
+from taskloom import ClaimStep, Record, UpdateStep
 from taskloom.log import JsonlLog, OsDisk
 from taskloom.orchestra import Emit, Job, Orchestration, Outcome
+from taskloom.orchestra.recovery import fail_held, find_held
 from taskloom.runtime import open_board, session_dir
 from taskloom.testing import FakeClock, Fault, FaultyDisk
 from tests.orchestra.stage import (
@@ -125,9 +126,12 @@ async def test_a_new_host_takes_back_what_the_dead_one_s_workers_held(tmp_path: 
         away = it.board.worker("elsewhere", run_id="away-1", task_id="plan")
         await it.board.send(ClaimStep(task_id="plan", step_id="a"), dead)
         await it.board.send(ClaimStep(task_id="plan", step_id="b"), away)
+        half = UpdateStep(task_id="plan", step_id="a", result_summary="half of it")
+        await it.board.send(half, dead)
     async with orchestra(tmp_path, pools) as it:
         assert await it.give_back() == ["plan/a"]
         assert await it.give_back() == []
+        assert "half of it" in str((await steps(it))["a"].result_summary)
         # A worker of another host keeps its step.
         assert await statuses(it) == {"a": "ready", "b": "claimed", "c": "ready"}
 
@@ -151,3 +155,22 @@ async def test_a_full_disk_is_told_and_the_work_goes_on_when_there_is_room(
             disk.mend()
             clock.move(301)  # What was claimed could not be given back; its lease runs out.
             assert (await dispatched(it))["step_status"] == "completed"
+
+
+@pytest.mark.spec("TB-116", "TB-408")
+async def test_a_taking_back_that_was_cut_in_two_is_ended_by_the_next_and_no_other_failure_is(
+    tmp_path: Path,
+) -> None:
+    async def breaks(_job: Job, _emit: Emit, _asked: asyncio.Event) -> Outcome:
+        raise RuntimeError("it broke")
+
+    async with orchestra(tmp_path, pool(Doing(breaks))) as it:
+        await plan(it, step("a"), step("b"))
+        dead = it.board.worker("w0", run_id="dead-1", task_id="plan")
+        await it.board.send(ClaimStep(task_id="plan", step_id="a"), dead)
+        await dispatched(it)
+        (held,) = await it.board.read("plan", lambda task: find_held(task, {"w0"}), boss(it))
+        await fail_held(it.board, "plan", held)  # And here the host was killed.
+        assert await statuses(it) == {"a": "failed", "b": "failed"}
+        assert await it.give_back() == ["plan/a"]
+        assert await statuses(it) == {"a": "ready", "b": "failed"}

@@ -27,6 +27,7 @@ from taskloom.ids import AgentId, PoolId, StepId, TaskId
 from taskloom.orchestra.child import Child
 from taskloom.orchestra.dispatch import Dispatcher
 from taskloom.orchestra.order import Order
+from taskloom.orchestra.own_context import own_context
 from taskloom.orchestra.roster import Seat
 from taskloom.orchestra.run_error import to_the_end
 from taskloom.runtime import Board
@@ -89,7 +90,10 @@ class CarryOut:
     async def run(self) -> CarriedOut:
         """Work until nothing is ready and nobody is at work."""
         async with await self._board.watch(self._order.task_id) as watch:
-            workers = [asyncio.ensure_future(self._serve(seat, watch)) for seat in self._seats]
+            create_task = asyncio.get_running_loop().create_task
+            workers = [
+                create_task(self._serve(seat, watch), context=own_context()) for seat in self._seats
+            ]
             over = asyncio.ensure_future(self._over.wait())
             try:
                 with self._dispatcher.told_of_given_up(self._end_if_stuck):

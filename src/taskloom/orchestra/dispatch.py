@@ -25,6 +25,7 @@ from taskloom.orchestra.child import Child, Ending
 from taskloom.orchestra.happening import Happening, RunEvent
 from taskloom.orchestra.lives import Lives
 from taskloom.orchestra.order import Order
+from taskloom.orchestra.own_context import own_context
 from taskloom.orchestra.roster import Roster, Seat
 from taskloom.orchestra.settings import Settings
 
@@ -237,7 +238,7 @@ class Dispatcher:
             await asyncio.wait(lingering, timeout=1)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
+        task = asyncio.get_running_loop().create_task(work, context=own_context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

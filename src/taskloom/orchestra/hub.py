@@ -123,6 +123,7 @@ class Hub:
         """Begin with nobody listening."""
         self._listeners: list[Listener[Happening]] = []
         self._streams: dict[RunId, _Stream] = {}
+        self._is_closed = False
 
     @property
     def has_listeners(self) -> bool:
@@ -131,7 +132,10 @@ class Hub:
 
     def listen(self) -> Listener[Happening]:
         """Return a listener to all happenings from now on."""
-        return Listener(self._listeners, notice=_missed)
+        listener = Listener(self._listeners, notice=_missed)
+        if self._is_closed:
+            listener.close()
+        return listener
 
     def publish(self, happening: Happening) -> None:
         """Tell everybody who listens."""
@@ -179,7 +183,8 @@ class Hub:
                 del self._streams[one]
 
     def close(self) -> None:
-        """End every listener."""
+        """End every listener, those that come later too."""
+        self._is_closed = True
         for listener in self._listeners:
             listener.close()
         for run_id in list(self._streams):

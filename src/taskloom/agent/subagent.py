@@ -6,6 +6,7 @@ then kept with the outer run, so a resume goes on where the inner run stopped.
 """
 
 from collections.abc import Mapping
+from contextvars import copy_context
 from typing import Any, Protocol
 
 import msgspec
@@ -14,6 +15,7 @@ from taskloom.agent.chat_model import ToolInfo
 from taskloom.agent.checkpoints import pack
 from taskloom.agent.events import Event, NestedEvent
 from taskloom.agent.failures import RunInterrupt, ToolFailed
+from taskloom.agent.in_context import in_context
 from taskloom.agent.live import LIVE, SCOPE, Live, Scope, Sink
 from taskloom.agent.loop import Loop
 from taskloom.agent.messages import Message, new_id
@@ -82,12 +84,14 @@ async def _run(open_loop: OpenLoop, name: str, task: str) -> str:
 
     origin = _origin(outer, scope, name, task)
     loop = await open_loop(origin, forward if outer.sink else None, stream=outer.stream)
-    token = LIVE.set(loop.live)
-    try:
-        result = await loop.drive()
-    finally:
-        LIVE.reset(token)
+    # What the inner run's hooks set must not reach the wrappers of the outer call.
+    result = await in_context(_drive(loop), copy_context())
     return _answer(result, loop.live.progress, scope, name)
+
+
+async def _drive(loop: Loop) -> Result:
+    LIVE.set(loop.live)
+    return await loop.drive()
 
 
 def _origin(outer: Live, scope: Scope, name: str, task: str) -> Origin:

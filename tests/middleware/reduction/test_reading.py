@@ -272,3 +272,18 @@ async def test_without_a_language_of_its_own_a_reduction_speaks_the_agents() -> 
     run = await Agent(model, [look], [one], language="zh").invoke("go")
     assert "读取" in model.requests[0].tools[-1].description
     assert "使用 read_file 查看" in run.messages[2].text
+
+
+@pytest.mark.spec("TR-401")
+async def test_a_sub_agent_with_the_same_reduction_leaves_the_callers_reader_alone() -> None:
+    @tool
+    def read_file(path: str) -> str:
+        """Read a file of the project, and nothing that was saved."""
+        return path
+
+    one = ToolReduction(MemoryFiles(), max_length_for_trunc=1_000)
+    inner = Agent(ScriptedModel(["x" * 5_000]), [], [one], name="inner")
+    model = ScriptedModel([call_tool("inner", task="look"), "done"])
+    run = await Agent(model, [inner.as_tool(), read_file], [one]).invoke("go")
+    assert "read_saved_result" in [info.name for info in model.requests[0].tools]
+    assert "Use read_saved_result to view" in run.messages[2].text

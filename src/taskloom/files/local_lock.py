@@ -4,6 +4,7 @@
 The file is never removed: whoever waits for it must wait for the same file as whoever holds it.
 """
 
+import errno
 import fcntl
 import os
 import random
@@ -50,8 +51,7 @@ async def _acquire(place: Path) -> int:
 
 def _try(place: Path) -> int | None:
     """Take the lock if it is free; a few system calls that do not wait."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    lock = os.open(place, flags, 0o666)
+    lock = _open(place)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_still_there(lock, place):
@@ -63,6 +63,20 @@ def _try(place: Path) -> int | None:
         raise
     os.close(lock)
     return None
+
+
+def _open(place: Path) -> int:
+    flags = os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(place, flags | os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EROFS):
+            raise
+    # One who may only read the directory may still look at it while nobody writes.
+    try:
+        return os.open(place, flags | os.O_RDONLY)
+    except FileNotFoundError:
+        raise PermissionError(f"`{place}` cannot be made: the directory is read-only.") from None
 
 
 def _is_still_there(lock: int, place: Path) -> bool:

@@ -178,6 +178,16 @@ async def test_a_file_that_is_no_text_is_reported(tmp_path: Path) -> None:
     assert await done(plan, "TaskList") == "#2 [pending] task 2"
 
 
+@pytest.mark.spec("PT-311")
+async def test_what_a_storage_says_is_put_into_a_sentence_as_it_ought_to_be(tmp_path: Path) -> None:
+    plan = PlanTasks(LocalFiles(tmp_path), "s1")
+    await planned(plan, 1)
+    (tmp_path / "s1" / "2.json").mkdir()
+    (tmp_path / "s1" / "3.json").symlink_to("/etc/hosts")
+    for id_, told in (("2", "is no file; other"), ("3", "through a link. Nothing")):
+        assert told in await refused(plan, "TaskGet", taskId=id_)
+
+
 @pytest.mark.spec("PT-205")
 async def test_edges_written_on_one_side_are_healed(files: MemoryFiles, plan: PlanTasks) -> None:
     await files.write(f"{BASE}/1.json", go("1", blocks='["2","999","1","x"]'))

@@ -141,4 +141,4 @@ class Shelf:
 def _content(found: str | Exception) -> str | Unreadable | None:
     if isinstance(found, FileNotFoundError):
         return None
-    return Unreadable(str(found)) if isinstance(found, Exception) else found
+    return Unreadable(str(found).rstrip(".")) if isinstance(found, Exception) else found

@@ -157,7 +157,7 @@ class PlanTools(Struct, frozen=True, kw_only=True):
         except UnicodeEncodeError as error:
             raise PlanRefused(self.texts.not_text) from error
         except OSError as error:
-            raise StorageFailed(self.texts.storage.format(reason=error)) from error
+            raise StorageFailed(self.texts.storage.format(reason=str(error).rstrip("."))) from error
 
 
 def _tool(

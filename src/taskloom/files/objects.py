@@ -6,10 +6,16 @@
 Needs the extra `objects`. An object store has no locks, so a plan in it belongs to one process at
 a time, and there to one `ObjectFiles`; `create` still tells two writers of one name apart. What is
 written is as durable as the store makes it.
+
+The store is asked in worker threads and not by obstore's own coroutines: after one of those, a
+thread of the library may still hold Python objects, and a program that ends then is aborted.
 """
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Literal
+
+from anyio import to_thread
 
 from taskloom.files.content import clean_file, clean_path, to_bytes, to_text
 from taskloom.files.lines import slice_lines
@@ -42,53 +48,66 @@ class ObjectFiles:
         """List a directory: the objects whose names continue the path by one part."""
         name = clean_path(path)
         with _told(path):
-            itself = await self._head(name) if name else None
-            if itself is not None:
-                return [itself]
-            found = await obstore.list_with_delimiter_async(self._store, name or None)  # pyright: ignore[reportUnknownMemberType]  # another overload names a type of an extra
-        infos = [FileInfo(one, is_dir=True) for one in found["common_prefixes"]]
-        infos += [_info(one) for one in found["objects"]]
-        return sorted(infos, key=lambda info: info.path)
+            return await to_thread.run_sync(self._list, name)
 
     async def read(self, path: str, offset: int = 0, limit: int | None = None) -> str:
         """Return a file's text or a slice of its lines; no more is fetched than that needs."""
         name = clean_file(path)
         wanted = None if limit is None or min(offset, limit) < 0 else offset + limit
-        data, lines = bytearray(), 0
         with _told(path):
-            found = await obstore.get_async(self._store, name)
-            async for chunk in found.stream():
-                data += chunk
-                lines += bytes(chunk).count(b"\n")
-                if wanted is not None and lines >= wanted:
-                    break
-        if wanted is not None and lines >= wanted:
-            # The last chunk may end inside a character, but not inside a line that is asked for.
-            del data[data.rfind(b"\n") + 1 :]
-        return slice_lines(to_text(bytes(data), path), offset, limit)
+            data = await to_thread.run_sync(self._fetch, name, wanted)
+        return slice_lines(to_text(data, path), offset, limit)
 
     async def write(self, path: str, content: str) -> None:
         """Make or replace a file."""
         with _told(path):
-            await obstore.put_async(self._store, clean_file(path), to_bytes(content))
+            name, data = clean_file(path), to_bytes(content)
+            await to_thread.run_sync(self._put, name, data, "overwrite")
 
     async def create(self, path: str, content: str) -> None:
         """Make a file that must not exist yet."""
         with _told(path):
             name, data = clean_file(path), to_bytes(content)
-            await obstore.put_async(self._store, name, data, mode="create")
+            await to_thread.run_sync(self._put, name, data, "create")
 
     async def delete(self, path: str) -> None:
         """Remove a file."""
         name = clean_file(path)
         with _told(path):
-            # Most stores do not say whether there was anything to remove.
-            await obstore.head_async(self._store, name)
-            await obstore.delete_async(self._store, name)
+            await to_thread.run_sync(self._delete, name)
 
-    async def _head(self, name: str) -> FileInfo | None:
+    def _list(self, name: str) -> list[FileInfo]:
+        itself = self._head(name) if name else None
+        if itself is not None:
+            return [itself]
+        found = obstore.list_with_delimiter(self._store, name or None)  # pyright: ignore[reportUnknownMemberType]  # another overload names a type of an extra
+        infos = [FileInfo(one, is_dir=True) for one in found["common_prefixes"]]
+        infos += [_info(one) for one in found["objects"]]
+        return sorted(infos, key=lambda info: info.path)
+
+    def _fetch(self, name: str, wanted: int | None) -> bytes:
+        """Return the beginning of an object, up to so many lines; None is all of it."""
+        data, lines = bytearray(), 0
+        for chunk in obstore.get(self._store, name).stream():
+            data += chunk
+            lines += bytes(chunk).count(b"\n")
+            if wanted is not None and lines >= wanted:
+                # The chunk may end inside a character, but not inside a line that is asked for.
+                del data[data.rfind(b"\n") + 1 :]
+                break
+        return bytes(data)
+
+    def _put(self, name: str, data: bytes, mode: Literal["create", "overwrite"]) -> None:
+        obstore.put(self._store, name, data, mode=mode)
+
+    def _delete(self, name: str) -> None:
+        # Most stores do not say whether there was anything to remove.
+        obstore.head(self._store, name)
+        obstore.delete(self._store, name)
+
+    def _head(self, name: str) -> FileInfo | None:
         try:
-            return _info(await obstore.head_async(self._store, name))
+            return _info(obstore.head(self._store, name))
         except FileNotFoundError:
             return None
 

@@ -158,3 +158,27 @@ async def test_the_sdks_own_client_drives_it_over_standard_streams(
     assert ("plan_update" in kinds, "plan" in kinds) == (plans, not plans)
     assert {"agent_message_chunk", "tool_call", "tool_call_update"} <= kinds
     assert (tmp_path / "a").read_text() == "b"
+
+
+@pytest.mark.spec("AP-203", "AP-105", "AP-108")
+@pytest.mark.parametrize(
+    ("capabilities", "kind", "key"),
+    [({}, "plan", ""), ({"plan": {}}, "plan_update", "planId"),
+     ({"planCapabilities": {}}, "plan_update", "id")],
+)  # fmt: skip  # a table
+async def test_the_publisher_serves_an_agent_of_ones_own_on_the_sdk(
+    tmp_path: Path, capabilities: dict[str, Any], kind: str, key: str
+) -> None:
+    example = Path(__file__).parents[2] / "examples" / "acp_plan.py"
+    async with process_of(sys.executable, str(example), plans="plan" in capabilities) as agent:
+        await agent.client.initialize(**capabilities)
+        session = await agent.client.new(tmp_path)
+        assert await agent.client.prompt(session, "go") == "end_turn"
+        if key == "id":
+            agent.client.check.wrong.clear()  # The proposal's form is in no schema of today.
+
+    assert set(agent.client.kinds()) == {kind}
+    last = agent.client.updates[-1][1]
+    plan = last["plan"] if key else last
+    assert [entry["status"] for entry in plan["entries"]] == ["completed"] * 3
+    assert not key or plan[key] == "steps"

@@ -1,0 +1,53 @@
+"""A plan in any client's plan view, from an agent of your own on the official ACP SDK.
+
+Start it from a client: the command is `python examples/acp_plan.py`.
+"""
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import acp
+from acp.connection import StreamEvent
+from acp.schema import InitializeResponse, NewSessionResponse, PromptResponse
+
+from taskloom.acp import ItemsPlan, PlanEntry, PlanPublisher, over
+
+STEPS = ("Look around", "Write it", "Test it")
+
+
+class PlanningAgent:
+    """Shows a plan of three steps and goes through them."""
+
+    def __init__(self) -> None:
+        self.capabilities: dict[str, Any] = {}
+        self.connection: acp.AgentSideConnection | None = None
+
+    def observe(self, event: StreamEvent) -> None:
+        """Keep the client's capabilities as they came: the SDK's models drop some."""
+        if event.message.get("method") == "initialize":
+            self.capabilities = event.message["params"].get("clientCapabilities") or {}
+
+    def on_connect(self, connection: acp.AgentSideConnection) -> None:
+        self.connection = connection
+
+    async def initialize(self, **_: object) -> InitializeResponse:
+        return InitializeResponse(protocol_version=acp.PROTOCOL_VERSION)
+
+    async def new_session(self, **_: object) -> NewSessionResponse:
+        return NewSessionResponse(session_id=uuid4().hex)
+
+    async def prompt(self, session_id: str, **_: object) -> PromptResponse:
+        plans = PlanPublisher(over(self.connection, session_id), self.capabilities)
+        for now in range(len(STEPS) + 1):
+            states = ["completed"] * now + ["in_progress"] + ["pending"] * len(STEPS)
+            entries = (PlanEntry(*pair) for pair in zip(STEPS, states, strict=False))
+            plans.publish(ItemsPlan("steps", tuple(entries)))
+            await asyncio.sleep(0.5)
+        await plans.flush()
+        return PromptResponse(stop_reason="end_turn")
+
+
+if __name__ == "__main__":
+    agent: Any = PlanningAgent()
+    asyncio.run(acp.run_agent(agent, observers=[agent.observe]))

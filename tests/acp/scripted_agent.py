@@ -43,7 +43,7 @@ def answer(messages: Sequence[Message]) -> Reply:
         case "wait":
             return Say(text="at last", delay_s=60)
         case "fail":
-            return ModelFailed(rest)
+            return ModelFailed(rest, retryable=False)
         case "print":
             print(rest, flush=True)  # noqa: T201 - it is what must not reach the wire
             os.write(1, rest.encode())

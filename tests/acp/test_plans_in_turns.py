@@ -60,7 +60,9 @@ async def test_a_client_of_the_proposal_gets_its_form(tmp_path: Path) -> None:
 @pytest.mark.spec("AP-109")
 @pytest.mark.parametrize("end", ["cancel", "error"])
 async def test_after_cancel_and_error_the_plan_is_the_true_one(tmp_path: Path, end: str) -> None:
-    last: Any = Say(text="x", delay_s=600) if end == "cancel" else ModelFailed("broken")
+    last: Any = (
+        Say(text="x", delay_s=600) if end == "cancel" else ModelFailed("broken", retryable=False)
+    )
     async with client_of(setup_of([*WORK, last], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)

@@ -8,6 +8,7 @@ import pytest
 
 from taskloom.acp import Setup
 from taskloom.agent import Message, Middleware, Say, State, call_tool
+from taskloom.errors import Code, Refused
 from tests.acp.raw import WireError, client_of
 from tests.acp.scene import choosing, setup_of
 
@@ -341,3 +342,77 @@ async def test_additional_directories_are_kept_and_used(tmp_path: Path) -> None:
     assert "from the other" in client.of(kind="tool_call_update")[-1]["rawOutput"]["text"]
     card = json.loads((main / ".taskloom/sessions" / session / "session.json").read_text())
     assert card["additional_directories"] == [str(other)]
+
+
+@pytest.mark.spec("AP-306", "AP-302")
+async def test_a_session_file_that_came_with_a_project_opens_no_other_directory(
+    tmp_path: Path,
+) -> None:
+    project, private = tmp_path / "project", tmp_path / "private"
+    project.mkdir()
+    private.mkdir()
+    (private / "diary.txt").write_text("dear diary")
+    session = await begun(setup_of([], tmp_path), project)
+    file = project / ".taskloom/sessions" / session / "session.json"
+    card = json.loads(file.read_text())
+    file.write_text(json.dumps({**card, "additional_directories": ["/"], "cwd": "/"}))
+    script = [call_tool("read_file", path=str(private / "diary.txt")), "ok"]
+    async with client_of(setup_of(script, tmp_path)) as client:
+        await client.initialize()
+        await client.request("session/resume", sessionId=session, cwd=str(project))
+        await client.prompt(session, "go")
+
+    assert "outside the workspace" in client.of(kind="tool_call_update")[-1]["rawOutput"]["text"]
+    assert "dear diary" not in str(client.log)
+
+
+@pytest.mark.spec("AP-302")
+async def test_a_session_is_loaded_in_its_own_project_only(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    session = await begun(setup_of(["x"], tmp_path), here, "hi")
+    linked = there / ".taskloom" / "sessions"
+    linked.mkdir(parents=True)
+    (linked / "s_linked").symlink_to(here / ".taskloom" / "sessions" / session)
+    async with client_of(setup_of([], tmp_path)) as client:
+        await client.initialize()
+        for id_ in (session, "s_linked"):
+            with pytest.raises(WireError, match="no session"):
+                await client.request("session/load", sessionId=id_, cwd=str(there), mcpServers=[])
+
+
+async def test_a_configuration_that_cannot_be_used_is_told_and_leaves_no_session(
+    tmp_path: Path,
+) -> None:
+    def broken(_: Path) -> Setup:
+        raise Refused(Code.VALIDATION_ERROR, "taskloom.toml: line 3 is wrong.")
+
+    setup = Setup(make_model=setup_of([], tmp_path).make_model, for_project=broken)
+    async with client_of(setup) as client:
+        await client.initialize()
+        with pytest.raises(WireError, match="line 3 is wrong"):
+            await client.new(tmp_path)
+        assert await client.request("session/list", cwd=str(tmp_path)) == {"sessions": []}
+        assert await client.request("session/list", cwd="/no/such/place") == {"sessions": []}
+
+    assert not (tmp_path / ".taskloom").exists()
+
+
+async def test_a_turn_that_cannot_be_kept_is_told_and_the_session_stays_free(
+    tmp_path: Path,
+) -> None:
+    def script(messages: Any) -> str:
+        if len(messages) == 1:
+            (folder,) = (tmp_path / ".taskloom" / "sessions").iterdir()
+            (folder / "session.json").unlink()
+            (folder / "session.json").mkdir()  # From now on it cannot be replaced.
+        return "answer"
+
+    async with client_of(setup_of(script, tmp_path)) as client:
+        await client.initialize()
+        session = await client.new(tmp_path)
+        with pytest.raises(WireError, match="cannot be kept"):
+            await client.prompt(session, "one")
+        (tmp_path / ".taskloom" / "sessions" / session / "session.json").rmdir()
+        assert await client.prompt(session, "two") == "end_turn"

@@ -195,7 +195,8 @@ async def test_too_many_model_calls_end_the_turn_as_such(tmp_path: Path) -> None
 async def test_a_model_that_fails_is_an_error_in_words_and_the_session_goes_on(
     tmp_path: Path,
 ) -> None:
-    script = [ModelFailed("The key is not valid: set OPENAI_API_KEY."), "better"]
+    wrong = ModelFailed("The key is not valid: set OPENAI_API_KEY.", retryable=False)
+    script = [wrong, "better"]
     async with client_of(setup_of(script, tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)

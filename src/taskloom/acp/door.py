@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
+import anyio
 import anyio.to_thread
 from acp.exceptions import RequestError
 from acp.schema import (
@@ -23,6 +24,7 @@ from acp.schema import (
     SetSessionConfigOptionSelectRequest,
     SetSessionModeRequest,
 )
+from msgspec import structs
 from pydantic import BaseModel, Field, StrictInt
 
 from taskloom.acp.answers import answer
@@ -126,18 +128,24 @@ class Door:
         """Begin a session in a project."""
         cwd = _directory(request.cwd)
         also = tuple(_directory(one) for one in request.additional_directories or ())
+        setup = self._setup_of(cwd)
         card = await anyio.to_thread.run_sync(self._store.create, cwd, also, "")
-        session = await self._open(card, request.mcp_servers)
+        session = await self._open(card, setup, request.mcp_servers)
         self._announce(session)
         return {"sessionId": card.session_id, **self._state(session)}
 
     async def load(self, request: LoadSessionRequest) -> Answer:
         """Open a session and show all of it again."""
         session = await self._reopen(request)
-        records = await session.read()
-        for update in replay(records, session.cwd, session.kinds):
-            await session.send(update)
-        await session.replay_plans()
+        try:
+            records = await session.read()
+            for update in replay(records, session.cwd, session.kinds):
+                await session.send(update)
+            await session.replay_plans()
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._end(session)
+            raise
         self._announce(session)
         return self._state(session)
 
@@ -149,7 +157,7 @@ class Door:
 
     async def list(self, request: ListSessionsRequest) -> Answer:
         """Return a page of the sessions there are, newest first."""
-        cwd = _directory(request.cwd) if request.cwd is not None else None
+        cwd = _absolute(request.cwd) if request.cwd is not None else None
         start = _cursor(request.cursor)
         cards = await anyio.to_thread.run_sync(self._store.list, cwd)
         page: dict[str, Any] = {"sessions": [_info(card) for card in cards[start : start + PAGE]]}
@@ -248,15 +256,16 @@ class Door:
         card = await anyio.to_thread.run_sync(self._store.find, request.session_id, cwd)
         if card is None:
             raise not_found(request.session_id)
+        # What may be used is what the client says now: the file may have come with the project.
         also = tuple(_directory(one) for one in request.additional_directories or ())
-        session = await self._open(card, request.mcp_servers or [])
-        if request.additional_directories is not None:
-            await session.change(additional_directories=also)
-        return session
+        card = structs.replace(card, additional_directories=also)
+        return await self._open(card, self._setup_of(cwd), request.mcp_servers or [])
 
-    async def _open(self, card: SessionCard, servers: Sequence[Any]) -> LiveSession:
+    def _setup_of(self, cwd: str) -> Setup:
         make = self._setup.for_project
-        setup = self._setup if make is None else make(Path(card.cwd))
+        return self._setup if make is None else make(Path(cwd))
+
+    async def _open(self, card: SessionCard, setup: Setup, servers: Sequence[Any]) -> LiveSession:
         session = LiveSession(card, setup=setup, store=self._store, client=self._client)
         self._sessions[card.session_id] = session
         await session.open(servers)
@@ -295,10 +304,14 @@ class Door:
         task.add_done_callback(self._later.discard)
 
 
-def _directory(path: str) -> str:
+def _absolute(path: str) -> str:
     if not Path(path).is_absolute() or "\0" in path:
         raise RequestError(-32602, f"Invalid params: {path[:200]!r} is not an absolute path.")
-    if not Path(path).is_dir():
+    return str(Path(path))
+
+
+def _directory(path: str) -> str:
+    if not Path(_absolute(path)).is_dir():
         raise RequestError(-32602, f"Invalid params: there is no directory {path[:200]!r}.")
     return str(Path(path))
 

@@ -25,6 +25,8 @@ from taskloom.agent.messages import Part
 from taskloom.agent.workspace.process import harmless_environment
 
 CONNECT_S: Final = 30.0
+CLOSE_S: Final = 10.0
+"""A server that does not end in this time is left to itself."""
 NAME_CHARS_MAX: Final = 64
 """What providers take as the name of a tool."""
 
@@ -71,7 +73,7 @@ class McpHost:
         self._stop.set()
         if self._task is not None:
             self._task.cancel()
-            await asyncio.wait([self._task])
+            await asyncio.wait([self._task], timeout=CLOSE_S)
 
     async def _live(self) -> None:
         try:

@@ -1,5 +1,6 @@
 """A session while this process has it open: its state, its plans, its permissions."""
 
+import logging
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +22,9 @@ from taskloom.acp.store import SessionCard, SessionStore
 from taskloom.acp.task_list import TaskList
 from taskloom.acp.transcript import Record, Transcript
 from taskloom.agent import Message
+from taskloom.errors import TaskloomError
+
+_LOG = logging.getLogger("taskloom.acp")
 
 
 class LiveSession:
@@ -118,15 +122,20 @@ class LiveSession:
 
     async def show_plans(self) -> None:
         """Bring the plans on the client to the true state."""
-        await self.tasks.show()
-        await self.staff.show()
+        await self._read_plans()
         await self.publisher.flush()
 
     async def replay_plans(self) -> None:
         """Show every plan to a client that knows none of them."""
-        await self.tasks.show()
-        await self.staff.show()
+        await self._read_plans()
         await self.publisher.replay()
+
+    async def _read_plans(self) -> None:
+        try:
+            await self.tasks.show()
+            await self.staff.show()
+        except (TaskloomError, OSError) as error:
+            _LOG.warning("the plans could not be read: %s", error)
 
     async def close(self) -> None:
         """Let go of everything."""

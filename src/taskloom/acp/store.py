@@ -110,18 +110,11 @@ class SessionStore:
         return card
 
     def find(self, session_id: str, cwd: str | None = None) -> SessionCard | None:
-        """Return a session: of the project that was named, else of the one the index names."""
+        """Return a session of a project; without one, of the project that the index names."""
         if not _ID.fullmatch(session_id):
             return None  # It would be a path into somewhere else.
-        places = [cwd] if cwd else []
-        pointer = self._pointer(session_id)
-        if pointer is not None:
-            places.append(pointer)
-        for place in places:
-            card = self._read(self._sessions(place) / session_id, place)
-            if card is not None:
-                return card
-        return None
+        place = cwd if cwd is not None else self._pointer(session_id)
+        return None if place is None else self._read(self._sessions(place) / session_id, place)
 
     def list(self, cwd: str | None) -> list[SessionCard]:
         """Return the sessions of one project, or of all that are known, the newest first."""
@@ -159,6 +152,8 @@ class SessionStore:
 
     def _read(self, folder: Path, cwd: str) -> SessionCard | None:
         """Return the session in a directory; None if it holds none that can be read."""
+        if folder.is_symlink():
+            return None  # A session is in its project, wherever the project came from.
         try:
             data = (folder / "session.json").read_bytes()
             if msgspec.json.decode(data, type=_Kind).kind != KIND:

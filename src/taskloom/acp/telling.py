@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from taskloom.acp.blocks import blocks_of
 from taskloom.acp.call_desk import CallDesk
@@ -27,6 +27,9 @@ from taskloom.agent import (
 
 Heard: TypeAlias = Callable[[object], Awaitable[None]]
 """Takes what a tool or hook sent as an event of its own."""
+
+KEPT_CHARS_MAX: Final = 200_000
+"""Of a diff in the transcript: a session of many edits of a big file must stay readable."""
 
 BEGUN_AGAIN = "\n\n*The answer broke off and is begun again.*\n\n"
 
@@ -135,7 +138,7 @@ class Telling:
             content=result_content(message, shown),
             rawOutput=raw_output(message),
         )
-        return Said(message, shown=[one for one in shown if one.get("type") == "diff"])
+        return Said(message, shown=[one for one in shown if _is_kept(one)])
 
     async def _tell_nested(self, event: NestedEvent) -> None:
         """Tell how far an agent that runs as a tool has come: with its call, one line at a time."""
@@ -152,6 +155,13 @@ class Telling:
     async def _chunk(self, kind: str, message_id: str, text: str) -> None:
         content = {"type": "text", "text": text}
         await self._send({"sessionUpdate": kind, "messageId": message_id, "content": content})
+
+
+def _is_kept(content: dict[str, Any]) -> bool:
+    """Tell whether content is shown again later: a terminal is gone by then, a huge diff long."""
+    if content.get("type") != "diff":
+        return False
+    return len(content["newText"]) + len(content.get("oldText", "")) <= KEPT_CHARS_MAX
 
 
 def result_content(message: Message, shown: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -76,8 +76,8 @@ class Turn:
         except Exception as error:  # noqa: BLE001 - it is raised again when the turn is in order
             failure = error
         finally:
-            with anyio.move_on_after(FINISH_S, shield=True):
-                failure = await self._finish("cancelled" if self._cancelled else stop) or failure
+            failed = await self._finish("cancelled" if self._cancelled else stop)
+            failure = failed or failure
             self.over.set()
         if self._cancelled:
             return "cancelled"  # Never an error, whatever the cancelling has caused.
@@ -166,21 +166,21 @@ class Turn:
     async def _finish(self, stop: str) -> Exception | None:
         """Keep what was said, and show the plans as they are; return what went wrong with it."""
         session, failure = self._session, None
-        if self._begun:
-            try:
-                await self._conclude(stop)
-            except TaskloomError as error:
-                _LOG.exception("the turn could not be kept")
-                failure = in_words(error)
         try:
-            await session.staff.end()
-            await session.show_plans()
-        except (TaskloomError, OSError, RequestError) as error:
+            if self._begun:
+                with anyio.move_on_after(FINISH_S, shield=True):
+                    failure = await self._conclude(stop)
+            for end in (session.staff.end, session.show_plans):
+                with anyio.move_on_after(FINISH_S, shield=True):
+                    await end()
+        except (OSError, RequestError) as error:
             _LOG.warning("the plans could not be shown: %s", error)
-        session.publisher.hold()
+        finally:
+            session.publisher.hold()
         return failure
 
-    async def _conclude(self, stop: str) -> None:
+    async def _conclude(self, stop: str) -> RequestError | None:
+        """Write down the turn's end; return what kept that from being done."""
         session = self._session
         known = recall(session.messages, self._records, session.setup.language)
         true = known if self._result is None else self._result.messages
@@ -189,8 +189,12 @@ class Turn:
             await self._keep(*([difference] if difference is not None else []), Over(stop))
             session.messages = list(true)
             await session.change()
+        except TaskloomError as error:
+            _LOG.warning("the turn could not be kept: %s", error)
+            return in_words(error)
         finally:
-            await anyio.to_thread.run_sync(session.transcript.end)
+            session.transcript.end()  # At once: whatever hangs, others can have the session.
+        return None
 
 
 def _is_worth_keeping(event: Event) -> bool:

@@ -42,7 +42,7 @@ def compose(
     name = model_name or chief.model
     model = chat_model(config, variables, name=name)
     permissions = Permissions(
-        partial(is_allowed, config.run.allow), ask=ask, yes=yes, state_dir=state_dir
+        partial(is_allowed, config.run.allow), ask=ask, yes=yes, state=project / state_dir
     )
     house = House(config, project, variables, saved=f"{state_dir}/reduction")
     workspace = partial(house.workspace, permissions)

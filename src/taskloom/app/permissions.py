@@ -7,6 +7,7 @@ Task tools never ask: they write to the board alone.
 import asyncio
 import shlex
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -69,13 +70,13 @@ class Permissions:
         *,
         ask: Ask | None = None,
         yes: bool = False,
-        state_dir: str = ".taskloom",
+        state: Path | None = None,
     ) -> None:
         """Say who is asked; with `yes` nobody is, and everything but secrets is allowed.
 
-        The state dir is nobody's to write: what happened is not to be changed by hand.
+        The directory `state` is nobody's to write: what happened is not to be changed by hand.
         """
-        self._state_dir = state_dir
+        self._state = state
         self._covers = covers
         self._ask = ask
         self._yes = yes
@@ -92,7 +93,7 @@ class Permissions:
 
     async def _decide(self, question: Question) -> bool:
         request = question.request
-        if request.action == "write" and self._is_state(request.path):
+        if request.action == "write" and self._is_state(Path(request.target)):
             return False
         if self._is_settled(question):
             return True
@@ -106,11 +107,22 @@ class Permissions:
             self._remembered.add(question.for_session)
         return answer in ("once", "session")
 
-    def _is_state(self, path: str) -> bool:
-        return self._state_dir in path.replace("\\", "/").split("/")
+    def _is_state(self, target: Path) -> bool:
+        """Tell whether a resolved path leads there, under whatever name: links, other cases."""
+        if self._state is None:
+            return False
+        state = self._state.resolve()
+        return any(place == state or _is_same(place, state) for place in (target, *target.parents))
 
     def _is_settled(self, question: Question) -> bool:
         request = question.request
         if self._yes and not request.secret:
             return True
         return self._covers(request) or question.for_session in self._remembered
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:  # One of them is not there yet; then their names tell.
+        return False

@@ -84,3 +84,15 @@ def test_killed_while_it_takes_back_what_the_dead_host_held_the_plan_still_ends(
     lines = events(tmp_path)
     done = [line["step_id"] for line in lines if line["event_type"] == "task_step_completed"]
     assert sorted(done) == ["end", "left", "right", "top"]
+
+
+@pytest.mark.slow
+@pytest.mark.spec("TB-207", "TB-907")
+def test_a_dispatch_whose_step_was_done_before_the_crash_answers_from_the_board(
+    tmp_path: Path,
+) -> None:
+    # The third sync is that of the first step's completion; nobody was told of it.
+    assert play(tmp_path, "after3").returncode == -signal.SIGKILL
+    assert play(tmp_path, "never").stdout == RESULT
+    said = (tmp_path / "run.jsonl").read_text("utf-8")
+    assert '\\"selection_reason\\":\\"recovered\\"' in said

@@ -1,5 +1,6 @@
 """Cancel at every point: the turn ends as cancelled, never as an error, and nothing follows."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,9 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from taskloom.agent import ModelRequest, Say, ScriptedModel, call_tool
+from taskloom.agent import ModelRequest, Say, ScriptedModel, call_tool, call_tools
 from tests.acp.raw import LONG_S, RawClient, WireError, client_of
-from tests.acp.scene import setup_of
+from tests.acp.scene import choosing, setup_of
 
 SLOW = Say(text="never", delay_s=600)
 
@@ -172,3 +173,62 @@ async def test_closing_a_session_ends_its_turn_as_cancelled(tmp_path: Path) -> N
         assert await answer == {"stopReason": "cancelled"}
         with pytest.raises(WireError, match="no session"):
             await client.prompt(session, "again")
+
+
+BUSY = [
+    Say(thinking="Hm, hm.", text="I begin.", calls=call_tool("list_dir").tool_calls),
+    call_tool("TaskCreate", subject="One", description="d"),
+    call_tools(("read_file", {"path": "a.txt"}), ("write_file", {"path": "b.txt", "content": "b"})),
+    call_tool("publish_plan", id="design", kind="markdown", content="# Design"),
+    call_tool("run_command", argv=["true"]),
+    call_tool("TaskUpdate", taskId="1", status="in_progress"),
+    "Everything is done.",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.spec("AP-304", "AP-109")
+async def test_cancelled_after_any_message_the_turn_ends_in_order(tmp_path: Path) -> None:
+    """The same busy turn again and again, cancelled after its first message, its second, …"""
+    (tmp_path / "a.txt").write_text("a")
+    after = 0
+    stops: list[str] = []
+    while not stops or stops[-1] != "end_turn":
+        async with client_of(setup_of(BUSY, tmp_path)) as client:
+            client.on["session/request_permission"] = choosing("allow_once")
+            await client.initialize()
+            session = await client.new(tmp_path)
+            await client.until(lambda: client.of(kind="available_commands_update"))
+            begun = len(client.log)
+            answer = client.begin_prompt(session, "go")
+            await client.until(
+                lambda n=begun + 1 + after, a=answer: len(client.log) >= n or a.done()
+            )
+            client.notify("session/cancel", sessionId=session)
+            with anyio.fail_after(LONG_S):
+                stops.append((await answer)["stopReason"])
+            count = len(client.updates)
+            await client.request("session/list")
+            assert len(client.updates) == count, f"an update came after the answer ({after})"
+            _check_end(client, tmp_path / ".taskloom" / "sessions" / session)
+            assert await client.prompt(session, "/plan") == "end_turn"
+        after += 3
+
+    assert set(stops[:-1]) == {"cancelled"}
+    assert len(stops) > 10
+
+
+def _check_end(client: RawClient, folder: Path) -> None:
+    """See that no call is left open, and that the plan shown is the one on disk."""
+    states: dict[str, str] = {}
+    for update in client.of():
+        if update["sessionUpdate"] in ("tool_call", "tool_call_update") and "status" in update:
+            states[update["toolCallId"]] = update["status"]
+    assert set(states.values()) <= {"completed", "failed"}
+    tasks = folder / "tasks" / "1.json"
+    shown = client.plans()[-1] if client.plans() else []
+    if tasks.exists():
+        status = json.loads(tasks.read_text())["status"]
+        assert shown == [("One", status)]
+    else:
+        assert shown == []

@@ -79,9 +79,11 @@ async def test_each_plan_has_its_own_measure_of_time(
 
 
 @pytest.mark.spec("AP-108")
+@pytest.mark.parametrize("capabilities", [None, {"plan": {}}, {"planCapabilities": {}}])
 async def test_an_identical_snapshot_is_not_sent_twice(
-    publisher: PlanPublisher, wire: Wire, timer: HandTimer
+    capabilities: dict[str, object] | None, wire: Wire, timer: HandTimer
 ) -> None:
+    publisher = PlanPublisher(wire.send, capabilities, timer=timer)
     publisher.publish(steps(3))
     await timer.advance(1)
     publisher.publish(steps(3))

@@ -19,7 +19,7 @@ from acp.schema import (
     TextContentBlock,
 )
 
-from tests.acp.raw import LONG_S, process_of
+from tests.acp.raw import LONG_S, WireError, process_of
 from tests.acp.scene import choosing
 
 pytestmark = pytest.mark.slow
@@ -182,3 +182,40 @@ async def test_the_publisher_serves_an_agent_of_ones_own_on_the_sdk(
     plan = last["plan"] if key else last
     assert [entry["status"] for entry in plan["entries"]] == ["completed"] * 3
     assert not key or plan[key] == "steps"
+
+
+@pytest.mark.spec("AP-301", "AP-308")
+async def test_the_program_serves_with_the_model_that_is_configured(tmp_path: Path) -> None:
+    program = str(Path(sys.executable).with_name("taskloom"))
+    (tmp_path / "script.json").write_text('["Hello from the script."]')
+    environment = {
+        "TASKLOOM_MODEL": f"script:{tmp_path / 'script.json'}",
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }
+    async with process_of(program, "acp", **environment) as agent:
+        answer = await agent.client.initialize()
+        assert answer["agentInfo"]["name"] == "taskloom"
+        new = await agent.client.request("session/new", cwd=str(tmp_path), mcpServers=[])
+        modes = [mode["id"] for mode in new["modes"]["availableModes"]]
+        assert modes == ["code", "ask", "plan", "orchestrate"]
+        assert await agent.client.prompt(new["sessionId"], "hi") == "end_turn"
+        listed = await agent.client.request("session/list")
+        assert [one["sessionId"] for one in listed["sessions"]] == [new["sessionId"]]
+
+    assert agent.client.text() == "Hello from the script."
+    assert agent.stderr == b""
+
+
+@pytest.mark.spec("AP-308")
+async def test_without_a_model_the_prompt_is_answered_with_what_to_set(tmp_path: Path) -> None:
+    program = str(Path(sys.executable).with_name("taskloom"))
+    environment = {"TASKLOOM_MODEL": "", "XDG_STATE_HOME": str(tmp_path / "state")}
+    async with process_of(program, "acp", **environment) as agent:
+        await agent.client.initialize()
+        session = await agent.client.new(tmp_path)
+        with pytest.raises(WireError, match="TASKLOOM_MODEL") as error:
+            await agent.client.prompt(session, "hi")
+        assert "\n" not in error.value.message
+        (tmp_path / "taskloom.toml").write_text("[model\n")
+        with pytest.raises(WireError, match=r"taskloom\.toml"):
+            await agent.client.new(tmp_path)

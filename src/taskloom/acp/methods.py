@@ -80,7 +80,11 @@ def _read(model: type[_Request], params: object) -> _Request:
 def in_words(error: TaskloomError) -> RequestError:
     """Return one of our errors as one of the protocol's: its sentence, its code in the data."""
     code = -32602 if isinstance(error, Refused) else INTERNAL
-    return RequestError(code, error.message, {"code": error.code.value})
+    sentence = " ".join(error.message.split())
+    data = {"code": error.code.value}
+    if sentence != error.message:
+        data["details"] = error.message
+    return RequestError(code, sentence, data)
 
 
 def not_found(session_id: str) -> RequestError:

@@ -192,7 +192,7 @@ async def test_the_program_serves_with_the_model_that_is_configured(tmp_path: Pa
         "TASKLOOM_MODEL": f"script:{tmp_path / 'script.json'}",
         "XDG_STATE_HOME": str(tmp_path / "state"),
     }
-    async with process_of(program, "acp", **environment) as agent:
+    async with process_of(program, "acp", plans=False, **environment) as agent:
         answer = await agent.client.initialize()
         assert answer["agentInfo"]["name"] == "taskloom"
         new = await agent.client.request("session/new", cwd=str(tmp_path), mcpServers=[])
@@ -210,7 +210,7 @@ async def test_the_program_serves_with_the_model_that_is_configured(tmp_path: Pa
 async def test_without_a_model_the_prompt_is_answered_with_what_to_set(tmp_path: Path) -> None:
     program = str(Path(sys.executable).with_name("taskloom"))
     environment = {"TASKLOOM_MODEL": "", "XDG_STATE_HOME": str(tmp_path / "state")}
-    async with process_of(program, "acp", **environment) as agent:
+    async with process_of(program, "acp", plans=False, **environment) as agent:
         await agent.client.initialize()
         session = await agent.client.new(tmp_path)
         with pytest.raises(WireError, match="TASKLOOM_MODEL") as error:

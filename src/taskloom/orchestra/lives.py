@@ -78,6 +78,9 @@ class Lives:
             failure = cancelled
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a worker's run has an end, whatever it raises
             failure = error
+            if _is_lost(error) and child.stop_reason is None:
+                # Core's own write came too late: the run did nothing wrong.
+                child.stop_reason, child.why = RunOutcome.CANCELLED, str(error)
         from_outside = isinstance(failure, asyncio.CancelledError) and task.cancelling() > 0
         if child.is_given_up:
             # Its end is written already; the cancellation was meant for the worker alone.
@@ -381,3 +384,8 @@ def _without_outcome(child: Child, how: RunOutcome, failure: BaseException | Non
 def _free(child: Child, seat: Seat) -> None:
     if seat.child is child:
         seat.child = None
+
+
+def _is_lost(error: BaseException) -> bool:
+    """Tell whether the step or its whole Task is no longer the run's to write."""
+    return isinstance(error, Refused) and error.code in (Code.LEASE_LOST, Code.TASK_TERMINAL)

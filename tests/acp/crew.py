@@ -6,7 +6,7 @@ from typing import Any
 
 from taskloom.acp import Setup
 from taskloom.acp.setup import MakeTools
-from taskloom.agent import Message, Say, ScriptedModel, call_tool
+from taskloom.agent import Message, ScriptedModel, call_tool
 from taskloom.agent.scripted import Reply
 from taskloom.orchestra import AgentDefinition, AgentExecutor, Pool, Worker
 
@@ -33,8 +33,11 @@ def worker(messages: Sequence[Message]) -> Reply:
     return turns[done] if done < len(turns) else "done"
 
 
-def orchestrator(*, slow: bool = False) -> Any:
-    """Create a Task of two steps, dispatch a worker to each, and complete it."""
+def orchestrator(*, background: bool = False) -> Any:
+    """Create a Task of two steps, dispatch a worker to each, and complete it.
+
+    In the background only one is dispatched, and the orchestrator stops without waiting for it.
+    """
     steps = [
         {"step_id": "one", "title": "Make one"},
         {"step_id": "two", "title": "Make two", "depends_on_step_ids": ["one"]},
@@ -54,10 +57,12 @@ def orchestrator(*, slow: bool = False) -> Any:
         "Everything is made.",
     ]
 
+    if background:
+        one = {"task_id": "release", "instruction": "Do step one.", "background": True}
+        plan[1:] = [call_tool("agent.dispatch_worker", **one), "Somebody is at it."]
+
     def follow(messages: Sequence[Message]) -> Reply:
         done = sum(message.role == "tool" for message in messages)
-        if slow and done == 2:
-            return Say(text="waiting", delay_s=600)
         return plan[done] if done < len(plan) else "Everything is made."
 
     return follow

@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 from taskloom.agent import Message, ModelFailed, Say, Usage, call_tool, call_tools
+from taskloom.agent.workspace import PermissionRequest
 from tests.acp.raw import WireError, client_of
 from tests.acp.scene import choosing, setup_of
+
+
+def everything(_: PermissionRequest) -> bool:
+    return True
 
 
 @pytest.mark.spec("AP-303")
@@ -271,3 +276,38 @@ async def test_half_a_character_from_a_model_breaks_no_line(tmp_path: Path) -> N
         session = await client.new(tmp_path)
         await client.prompt(session, "go")
         assert await client.prompt(session, "and on") == "end_turn"
+
+
+@pytest.mark.spec("AP-305")
+@pytest.mark.parametrize("path", [".taskloom/x.json", "link/x.json", ".taskloom/sessions/y"])
+async def test_nobody_writes_to_the_state_of_the_house(tmp_path: Path, path: str) -> None:
+    (tmp_path / ".taskloom").mkdir()
+    (tmp_path / "link").symlink_to(".taskloom")
+    script = [call_tool("write_file", path=path, content="{}"), "done"]
+    async with client_of(setup_of(script, tmp_path, allows=everything)) as client:
+        client.on["session/request_permission"] = choosing("allow_always")
+        await client.initialize()
+        await client.prompt(await client.new(tmp_path), "go")
+
+    assert client.asked == []
+    assert "no permission" in client.of(kind="tool_call_update")[-1]["rawOutput"]["text"]
+    assert not (tmp_path / path).exists()
+
+
+@pytest.mark.spec("AP-305")
+async def test_what_the_configuration_allows_needs_no_question_but_a_secret_does(
+    tmp_path: Path,
+) -> None:
+    script = [
+        call_tool("write_file", path="a.txt", content="x"),
+        call_tool("write_file", path=".env", content="x"),
+        "done",
+    ]
+    async with client_of(setup_of(script, tmp_path, allows=everything)) as client:
+        client.on["session/request_permission"] = choosing("reject_once")
+        await client.initialize()
+        await client.prompt(await client.new(tmp_path), "go")
+
+    assert (tmp_path / "a.txt").exists()
+    assert not (tmp_path / ".env").exists()
+    assert [asked["params"]["toolCall"]["title"] for asked in client.asked] == ["Write .env"]

@@ -205,3 +205,19 @@ async def test_one_worker_can_be_cancelled_where_it_is_a_session(tmp_path: Path)
 def _children(client: RawClient, session: str) -> list[str]:
     updates = client.of(session, "subagent_update")
     return list(dict.fromkeys(update["sessionId"] for update in updates))
+
+
+@pytest.mark.spec("AP-204", "AP-109")
+async def test_a_turn_stays_open_while_workers_work(tmp_path: Path) -> None:
+    setup = crew_setup(tmp_path, orchestrator(background=True), show_task_board=True)
+    async with client_of(setup) as client:
+        session = await orchestrating(client, tmp_path)
+        assert await client.prompt(session, "make a release") == "end_turn"
+        told = client.told_before_answer("session/prompt")
+
+    assert (tmp_path / "one.txt").read_text() == "one"
+    run = next(one for one in told if one["sessionUpdate"] == "tool_call" and "_meta" in one)
+    ended = [one for one in told if one.get("toolCallId") == run["toolCallId"]][-1]
+    assert ended["status"] == "completed"
+    plans = [one["entries"] for one in told if one["sessionUpdate"] == "plan"]
+    assert [entry["status"] for entry in plans[-1]] == ["completed", "pending"]

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 from acp.exceptions import RequestError
@@ -65,22 +66,28 @@ Allows: TypeAlias = Callable[[PermissionRequest], bool]
 class Permissions:
     """What a person allowed in one session. It ends with the process: a new one asks again."""
 
-    def __init__(self, client: Client, desk: Desk, allows: Allows) -> None:
-        """Begin with nothing allowed but what needs no question."""
+    def __init__(self, client: Client, desk: Desk, allows: Allows, state: Path) -> None:
+        """Begin with nothing allowed but what needs no question.
+
+        The directory `state` is nobody's to write: what happened is not to be changed by a tool.
+        """
         self._client = client
         self._desk = desk
         self._allows = allows
+        self._state = state
         self._granted: set[str] = set()
         self._turn = asyncio.Lock()
 
     def at(self, desk: Desk) -> "Permissions":
         """Return the same permissions for the calls of another desk, such as a worker's."""
-        other = Permissions(self._client, desk, self._allows)
+        other = Permissions(self._client, desk, self._allows, self._state)
         other._granted, other._turn = self._granted, self._turn
         return other
 
     async def permit(self, request: PermissionRequest) -> bool:
         """Say whether a workspace tool may do what it is about to do."""
+        if request.action == "write" and _leads_into(Path(request.target), self._state):
+            return False
         call = call_id()
         if request.after is not None:
             diff = {"type": "diff", "path": request.target, "newText": request.after}
@@ -121,6 +128,19 @@ class Permissions:
                 self._granted.add(grant)
                 return True
             return chosen == ONCE
+
+
+def _leads_into(target: Path, folder: Path) -> bool:
+    """Tell whether a resolved path is in a directory, under whatever name it is reached."""
+    real = folder.resolve()
+    return any(place == real or _is_same(place, real) for place in (target, *target.parents))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def _option(kind: str, name: str) -> dict[str, Any]:

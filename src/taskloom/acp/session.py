@@ -42,7 +42,8 @@ class LiveSession:
         self.folder = store.folder(card)
         self.modes = modes_of(orchestrates=setup.make_pools is not None)
         self.desk = CallDesk(card.session_id, self.send)
-        self.permissions = Permissions(client, self.desk, setup.allows)
+        state = self.cwd / setup.state_dir
+        self.permissions = Permissions(client, self.desk, setup.allows, state)
         self.publisher = PlanPublisher(self.send, client.capabilities)
         self.publisher.hold()  # Plans go out within turns, where the client looks for them.
         self.shelf = PlanShelf(self.folder / "plans.json", self.publisher)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from taskloom.board import StepStatus, TaskStatus
+from taskloom.board.operations import NAMES as OPERATIONS
 
 Schema = dict[str, Any]
 
@@ -51,16 +52,7 @@ _OPERATION: Final = closed(
     {
         "op": {
             "type": "string",
-            "enum": [
-                "update_task",
-                "add_step",
-                "update_step",
-                "delete_step",
-                "add_dependency",
-                "remove_dependency",
-                "cancel_step",
-                "reopen_step",
-            ],
+            "enum": list(OPERATIONS),
         },
         "step_id": STRING,
         "depends_on_step_id": STRING,

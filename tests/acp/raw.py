@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -263,6 +264,21 @@ async def process_of(
             await process.wait()
         await client.stop()
         await asyncio.gather(*tasks)
+
+
+async def read_fifo(path: Path) -> str:
+    """What somebody writes into a named pipe, when they do; never a thread that waits for ever."""
+    pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    written = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(pipe, written.set)
+    try:
+        with anyio.fail_after(LONG_S):
+            await written.wait()
+        return os.read(pipe, 1000).decode()
+    finally:
+        loop.remove_reader(pipe)
+        os.close(pipe)
 
 
 async def writer_closed(writer: asyncio.StreamWriter) -> None:

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.to_thread
 import pytest
 
 from taskloom.agent import ModelRequest, Say, ScriptedModel, call_tool, call_tools
-from tests.acp.raw import LONG_S, RawClient, WireError, client_of
+from tests.acp.raw import LONG_S, RawClient, WireError, client_of, read_fifo
 from tests.acp.scene import choosing, setup_of
 
 SLOW = Say(text="never", delay_s=600)
@@ -101,8 +100,7 @@ async def test_while_a_command_runs_which_ends_with_the_turn(tmp_path: Path) -> 
         await client.initialize()
         session = await client.new(tmp_path)
         answer = client.begin_prompt(session, "go")
-        with anyio.fail_after(LONG_S):
-            pid = int(await anyio.to_thread.run_sync(fifo.read_text))  # Waits for the writer.
+        pid = int(await read_fifo(fifo))
         os.kill(pid, 0)
         await cancelled(client, session, answer)
 

@@ -19,7 +19,7 @@ from acp.schema import (
     TextContentBlock,
 )
 
-from tests.acp.raw import LONG_S, WireError, process_of
+from tests.acp.raw import LONG_S, WireError, process_of, read_fifo
 from tests.acp.scene import choosing
 
 pytestmark = pytest.mark.slow
@@ -219,3 +219,23 @@ async def test_without_a_model_the_prompt_is_answered_with_what_to_set(tmp_path:
         (tmp_path / "taskloom.toml").write_text("[model\n")
         with pytest.raises(WireError, match=r"taskloom\.toml"):
             await agent.client.new(tmp_path)
+
+
+@pytest.mark.spec("AP-308", "AP-302")
+async def test_a_process_that_is_told_to_end_leaves_no_program_behind(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    command = '{"argv": ["sh", "-c", "echo $$ > fifo && exec sleep 600"]}'
+    async with process_of(*scripted(tmp_path)) as agent:
+        agent.client.on["session/request_permission"] = choosing("allow_once")
+        await agent.client.initialize()
+        session = await agent.client.new(tmp_path)
+        waiting = agent.client.begin_prompt(session, f"call run_command {command}")
+        child = int(await read_fifo(fifo))
+        os.kill(child, 0)
+        agent.process.terminate()
+        assert await agent.left() == 0
+        assert await waiting == {"stopReason": "cancelled"}
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)

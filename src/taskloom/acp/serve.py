@@ -1,6 +1,9 @@
 """The door opened: one client over a pair of streams, until it leaves."""
 
+import asyncio
 import logging
+import signal
+from contextlib import suppress
 from typing import Final
 
 import anyio
@@ -17,9 +20,17 @@ SHUT_S: Final = 10.0
 
 
 async def serve_stdio(setup: Setup) -> None:
-    """Serve the client on standard input and output until it closes them."""
+    """Serve the client on standard input and output until it closes them, or asks us to end.
+
+    Editors end their agents with SIGTERM: what runs is then ended in order as well, and no
+    program that a tool has started is left behind.
+    """
     source, drain = await take_stdio()
-    await serve(setup, LineTransport(source, drain))
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    with suppress(asyncio.CancelledError):
+        await serve(setup, LineTransport(source, drain))
 
 
 async def serve(setup: Setup, transport: LineTransport) -> None:

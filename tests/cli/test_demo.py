@@ -2,6 +2,8 @@
 
 import os
 import re
+import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +49,30 @@ def test_piped_it_is_plain_lines_and_the_commands_it_names_work(tmp_path: Path) 
     assert len(named) == 5
     for words in named:
         assert taskloom(*words.split(), cwd=tmp_path).code == 0
+
+
+def test_left_early_it_names_commands_that_work_and_one_of_them_goes_on(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "demo", "--plain", "--keep", "my shop"],
+        cwd=tmp_path,
+        env=surroundings(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "Task mend-the-shop:" in line:
+                process.send_signal(signal.SIGINT)
+                break
+        rest, _ = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 130
+    for words in re.findall(r"taskloom (board .*)", rest):
+        assert taskloom(*shlex.split(words), cwd=tmp_path).code == 0
+    (again,) = re.findall(r"taskloom (run --resume .*)", rest)
+    ended = taskloom(*shlex.split(again), cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert "The shop is mended" in ended.out
 
 
 def test_in_a_terminal_the_board_is_drawn_live(tmp_path: Path) -> None:

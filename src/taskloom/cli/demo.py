@@ -92,7 +92,7 @@ def _conclude(project: Path, code: int, *, killed: bool, as_json: bool) -> int:
     if as_json:
         told = {"good": good, "killed": killed, "steps": steps, "project": str(project)}
         print_json_line({"type": "demo", **told})
-        return FINE if good else TROUBLE
+        return FINE if good else code or TROUBLE
     out = console()
     report = project / "REPORT.md"
     if good:
@@ -104,9 +104,15 @@ def _conclude(project: Path, code: int, *, killed: bool, as_json: bool) -> int:
     if report.exists():
         out.print(f"\n{report}:\n{report.read_text('utf-8')}", soft_wrap=True, markup=False)
     out.print("Look around in it:")
-    where = f"--project {shlex.quote(str(project))}"
-    for command in ("show", "log", "replay --at 12", "diff 12 24", "verify"):
-        verb, _, rest = command.partition(" ")
-        words = (program_name(), "board", verb, TASK_ID, rest, where)
-        out.print("  " + " ".join(word for word in words if word), soft_wrap=True, markup=False)
-    return FINE if good else TROUBLE
+    where = ("--project", str(project))
+    middle = str((seen.last_seq + 1) // 2)
+    for verb, *rest in (
+        ("show",),
+        ("log",),
+        ("replay", "--at", middle),
+        ("diff", middle, str(seen.last_seq)),
+        ("verify",),
+    ):
+        words = shlex.join([program_name(), "board", verb, TASK_ID, *rest, *where])
+        out.print(f"  {words}", soft_wrap=True, markup=False)
+    return FINE if good else code or TROUBLE

@@ -52,7 +52,7 @@ class JsonWatcher:
                 "output_tokens": result.usage.output_tokens,
                 "cache_read_tokens": result.usage.cache_read_tokens,
             },
-            "resume": resume(host.about.session_id),
+            "resume": resume(host),
         }
 
 

@@ -55,7 +55,7 @@ class LinesWatcher:
                 self.was_quit = watch.leaving.is_wanted
                 if answers is not None:
                     answers.close()
-            await watch.output.write(self._last_words(result, host.about.session_id))
+            await watch.output.write(self._last_words(result, host))
             return result
 
     def _tell(self, happened: list[Happening], said: list[tuple[RunId, Said]]) -> str:
@@ -74,11 +74,11 @@ class LinesWatcher:
                 (before if each.message.tool_calls else lines).extend(_words(each.message))
         return "".join(f"{line}\n" for line in [*before, *lines])
 
-    def _last_words(self, result: Result, session_id: str) -> str:
+    def _last_words(self, result: Result, host: Host) -> str:
         lines: list[str] = []
         if result.message is not None and result.message.id != self._told_id:
             lines += reply(result.message)
-        lines += closing(result, session_id, was_quit=self.was_quit)
+        lines += closing(result, host, was_quit=self.was_quit)
         return "".join(f"{line}\n" for line in lines)
 
 

@@ -171,8 +171,8 @@ class _Show:
         self._tell_replies([])
         if result.message is not None and result.message.id != self._told_id:
             self._tell(result.message)
-        session_id, was_quit = self._host.about.session_id, self._leaving.is_wanted
-        self._story += [Text(line) for line in closing(result, session_id, was_quit=was_quit)]
+        was_quit = self._leaving.is_wanted
+        self._story += [Text(line) for line in closing(result, self._host, was_quit=was_quit)]
         self._painter.forget()
         await self._output.write(self._painter.paint(self._story, None))
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from taskloom.agent import Message, Result
 from taskloom.app.host import Host
+from taskloom.cli.program import go_on
 from taskloom.view.words import clean, one_line, plural, some
 
 _LINES_MAX: Final = 400
@@ -28,20 +29,20 @@ def reply(message: Message) -> list[str]:
     return lines
 
 
-def closing(result: Result, session_id: str, *, was_quit: bool) -> list[str]:
+def closing(result: Result, host: Host, *, was_quit: bool) -> list[str]:
     """Say how it ended, if not well, and how to go on."""
     if result.stop_reason in ("completed", "returned_directly") and not was_quit:
         return []
-    go_on = f"Go on with: {resume(session_id)}"
+    how = f"Go on with: {resume(host)}"
     if was_quit:
-        return [f"Stopped; nothing is lost. {go_on}"]
+        return [f"Stopped; nothing is lost. {how}"]
     if result.error is not None:
         error = one_line(f"{type(result.error).__name__}: {result.error}")
-        return [f"The run failed: {error}", f"What was done is kept. {go_on}"]
+        return [f"The run failed: {error}", f"What was done is kept. {how}"]
     reason = result.stop_reason.replace("_", " ")
-    return [f"The run ended before its plan: {reason}. {go_on}"]
+    return [f"The run ended before its plan: {reason}. {how}"]
 
 
-def resume(session_id: str) -> str:
-    """Return the command that goes on with a session."""
-    return f"taskloom run --resume {session_id}"
+def resume(host: Host) -> str:
+    """Return the command that goes on with a session, from the directory one is in."""
+    return go_on(host.files.session_id, host.setup.project, host.setup.state_dir)

@@ -1,5 +1,6 @@
 """`taskloom run` and `taskloom sessions`: goals, refusals, resumes, permissions."""
 
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -111,3 +112,24 @@ def test_a_session_that_is_not_there_is_told(tmp_path: Path) -> None:
     ended = taskloom("run", "--resume", "gone", cwd=project)
     assert ended.code == 2
     assert "taskloom sessions" in ended.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("go", "--session", "last"),
+        ("go", "--session", "one", "--resume", "two"),
+        ("go", "--state-dir", ".."),
+        ("go", "--state-dir", "."),
+        ("go", "--state-dir", ""),
+        (os.fsdecode(b"go \xff"),),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_written(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "play.json").write_text('["Nothing is to be done."]')
+    ended = taskloom("run", *words, cwd=tmp_path, TASKLOOM_MODEL="script:play.json")
+    assert ended.code == 2, ended.err
+    assert "Traceback" not in ended.err
+    assert [path.name for path in tmp_path.iterdir()] == ["play.json"]

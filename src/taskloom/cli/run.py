@@ -4,7 +4,7 @@ import asyncio
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from taskloom.app.compose import compose
 from taskloom.app.host import Host, HostSetup
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from taskloom.agent import Result
     from taskloom.cli.watch import Watcher
 
+_LAST: Final = "last"
+"""What `--resume` calls the newest session."""
+
 
 def run(given: Namespace) -> int:
     """Take a goal, or go on with a session; return the exit code."""
@@ -27,6 +30,7 @@ def run(given: Namespace) -> int:
     project = Path(given.project or ".").absolute()
     if not project.is_dir():
         raise Refused(Code.VALIDATION_ERROR, f"There is no directory {project}.")
+    _check(given, project)
     shown = watcher(choose_kind(json=given.json, plain=given.plain))
     setup = compose(
         project,
@@ -37,6 +41,40 @@ def run(given: Namespace) -> int:
     )
     session_id, more = open_session(given, setup)
     return asyncio.run(host_session(setup, session_id, more, shown))
+
+
+def _check(given: Namespace, project: Path) -> None:
+    """See that what was typed can be meant, before anything is written.
+
+    Raises:
+        Refused: it cannot.
+    """
+    if _is_no_text(" ".join(given.goal)):
+        raise Refused(
+            Code.VALIDATION_ERROR, "The goal is no text: some of its bytes are not UTF-8."
+        )
+    if given.resume is not None and given.session is not None:
+        raise Refused(
+            Code.VALIDATION_ERROR, "--session names a new session, --resume one that is there."
+        )
+    if given.session == _LAST:
+        raise Refused(
+            Code.VALIDATION_ERROR, f"{_LAST!r} is what --resume calls the newest session."
+        )
+    state = Path(given.state_dir)
+    if ".." in state.parts or (project / state).resolve() == project.resolve():
+        raise Refused(
+            Code.VALIDATION_ERROR,
+            f"--state-dir {given.state_dir!r} is no directory of its own inside the project.",
+        )
+
+
+def _is_no_text(words: str) -> bool:
+    try:
+        words.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def open_session(given: Namespace, setup: HostSetup) -> tuple[str, str]:
@@ -53,7 +91,7 @@ def open_session(given: Namespace, setup: HostSetup) -> tuple[str, str]:
         SessionFiles(setup.project, session_id, setup.state_dir).create(goal)
         return session_id, ""
     session_id = given.resume
-    if session_id == "last":
+    if session_id == _LAST:
         known = [about for about in _known(setup) if about.kind == "run"]
         if not known:
             raise Refused(Code.VALIDATION_ERROR, "There is no session here to go on with.")

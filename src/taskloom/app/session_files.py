@@ -66,11 +66,10 @@ class SessionFiles:
             session_id=self.session_id, goal=goal, created_at=datetime.now(UTC), kind=kind
         )
         try:
-            self.root.parent.mkdir(parents=True, exist_ok=True)
-            self.root.mkdir()
-            self.runs.mkdir()
-            (self.root / "turns").mkdir()
-            _write(self.root / "session.json", msgspec.json.encode(about))
+            # A directory without session.json is what a crash or a full disk left of one.
+            for folder in (self.root, self.runs, self.root / "turns"):
+                folder.mkdir(parents=True, exist_ok=True)
+            _make(self.root / "session.json", msgspec.json.encode(about))
         except FileExistsError:
             raise Refused(
                 Code.PATH_CONFLICT,
@@ -163,10 +162,18 @@ def _begun(journal: Path) -> bool:
         return file.readline().endswith(b"\n")
 
 
-def _write(path: Path, content: bytes) -> None:
-    fresh = path.with_name(path.name + ".new")
-    with fresh.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+def _make(path: Path, content: bytes) -> None:
+    """Make a file, whole or not at all.
+
+    Raises:
+        FileExistsError: it is there, or somebody else was quicker.
+    """
+    fresh = path.with_name(f"{path.name}.{token_hex(4)}.new")
+    try:
+        with fresh.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from taskloom.errors import Code, Refused, StorageFailed
+from taskloom.files.replace import create, make_directory
 from taskloom.ids import SessionId
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
@@ -67,9 +68,9 @@ class SessionFiles:
         )
         try:
             # A directory without session.json is what a crash or a full disk left of one.
-            for folder in (self.root, self.runs, self.root / "turns"):
-                folder.mkdir(parents=True, exist_ok=True)
-            _make(self.root / "session.json", msgspec.json.encode(about))
+            for folder in (self.runs, self.root / "turns"):
+                make_directory(folder)
+            create(self.root / "session.json", msgspec.json.encode(about))
         except FileExistsError:
             raise Refused(
                 Code.PATH_CONFLICT,
@@ -160,20 +161,3 @@ def new_session_id() -> SessionId:
 def _begun(journal: Path) -> bool:
     with journal.open("rb") as file:
         return file.readline().endswith(b"\n")
-
-
-def _make(path: Path, content: bytes) -> None:
-    """Make a file, whole or not at all.
-
-    Raises:
-        FileExistsError: it is there, or somebody else was quicker.
-    """
-    fresh = path.with_name(f"{path.name}.{token_hex(4)}.new")
-    try:
-        with fresh.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)

@@ -204,6 +204,49 @@ async def test_a_terminal_is_released_when_its_turn_is_cancelled(tmp_path: Path)
     assert terminals.verbs[-1] == "release"
 
 
+@pytest.mark.spec("AP-306", "AP-304")
+async def test_a_terminal_that_opens_after_the_cancel_is_released(tmp_path: Path) -> None:
+    opens = anyio.Event()
+
+    async def create(_: dict[str, Any]) -> dict[str, Any]:
+        await opens.wait()
+        return {"terminalId": "t1"}
+
+    script = [call_tool("run_command", argv=["sleep", "600"]), "done"]
+    async with client_of(setup_of(script, tmp_path)) as client:
+        terminals = Terminals(client)
+        client.on["terminal/create"] = create
+        client.on["session/request_permission"] = choosing("allow_once")
+        await client.initialize(terminal=True)
+        session = await client.new(tmp_path)
+        answer = client.begin_prompt(session, "go")
+        await client.until(lambda: "terminal/create" in methods(client))
+        client.notify("session/cancel", sessionId=session)
+        assert await answer == {"stopReason": "cancelled"}
+        opens.set()
+        await client.until(lambda: terminals.verbs)
+
+    assert terminals.verbs == ["release"]
+
+
+@pytest.mark.spec("AP-306")
+@pytest.mark.parametrize("status", ["gone", 5, [], {"exitCode": True}])
+async def test_an_exit_status_of_no_shape_is_no_exit_code(tmp_path: Path, status: object) -> None:
+    async def output(_: dict[str, Any]) -> dict[str, Any]:
+        return {"output": "built\n", "truncated": False, "exitStatus": status}
+
+    script = [call_tool("run_command", argv=["make"]), "done"]
+    async with client_of(setup_of(script, tmp_path)) as client:
+        Terminals(client)
+        client.on["terminal/output"] = output
+        client.on["session/request_permission"] = choosing("allow_once")
+        await client.initialize(terminal=True)
+        await client.prompt(await client.new(tmp_path), "go")
+
+    text = client.of(kind="tool_call_update")[-1]["rawOutput"]["text"]
+    assert text == "built\n[exit code None]"
+
+
 @pytest.mark.spec("AP-306")
 async def test_a_command_that_takes_too_long_is_killed_and_its_terminal_released(
     tmp_path: Path,

@@ -1,8 +1,9 @@
 """The client's own files and terminals, as a workspace uses them."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import anyio
 from acp.exceptions import RequestError
@@ -65,6 +66,7 @@ class EditorCommands:
         self._client = client
         self._session_id = session_id
         self._screen = screen
+        self._late: set[asyncio.Future[None]] = set()
 
     async def run(
         self,
@@ -76,19 +78,40 @@ class EditorCommands:
     ) -> Finished:
         """Run a program to its end or its time, and let go of its terminal."""
         try:
-            created = await self._do(
+            terminal = await self._open(command, directory)
+            return await self._follow(terminal, timeout_s)
+        except RequestError as error:
+            raise OSError(f"the editor could not run it: {_reason(error)}") from error
+
+    async def _open(self, command: Sequence[str], directory: Path) -> str:
+        """Return a new terminal; one that opens after we were cancelled is let go of."""
+        creating = asyncio.ensure_future(
+            self._do(
                 "create",
                 command=command[0],
                 args=list(command[1:]),
                 cwd=str(directory),
                 outputByteLimit=OUTPUT_BYTES_MAX,
             )
-            terminal = created.get("terminalId")
-            if not isinstance(terminal, str):
-                raise OSError("the editor opened no terminal")
-            return await self._follow(terminal, timeout_s)
-        except RequestError as error:
-            raise OSError(f"the editor could not run it: {_reason(error)}") from error
+        )
+        try:
+            terminal = (await asyncio.shield(creating)).get("terminalId")
+        except asyncio.CancelledError:
+            late = asyncio.ensure_future(self._let_go(creating))
+            self._late.add(late)
+            late.add_done_callback(self._late.discard)
+            raise
+        if not isinstance(terminal, str):
+            raise OSError("the editor opened no terminal")
+        return terminal
+
+    async def _let_go(self, creating: "asyncio.Future[dict[str, Any]]") -> None:
+        try:
+            terminal = (await creating).get("terminalId")
+        except (RequestError, ConnectionError):
+            return
+        if isinstance(terminal, str):
+            await self._release(terminal)
 
     async def _follow(self, terminal: str, timeout_s: float) -> Finished:
         try:
@@ -100,10 +123,12 @@ class EditorCommands:
             output = await self._do("output", terminalId=terminal)
         finally:
             await self._release(terminal)
-        status: dict[str, Any] = output.get("exitStatus") or {}
-        code, text = status.get("exitCode"), output.get("output")
+        status, text = output.get("exitStatus"), output.get("output")
+        code = (
+            cast("dict[str, object]", status).get("exitCode") if isinstance(status, dict) else None
+        )
         return Finished(
-            code if isinstance(code, int) else None,
+            code if isinstance(code, int) and not isinstance(code, bool) else None,
             text if isinstance(text, str) else "",
             timed_out=limit.cancelled_caught,
             left_out_bytes=0,

@@ -416,3 +416,46 @@ async def test_a_turn_that_cannot_be_kept_is_told_and_the_session_stays_free(
             await client.prompt(session, "one")
         (tmp_path / ".taskloom" / "sessions" / session / "session.json").rmdir()
         assert await client.prompt(session, "two") == "end_turn"
+
+
+@pytest.mark.spec("AP-302")
+@pytest.mark.parametrize("way", ["session/load", "session/resume"])
+async def test_a_session_that_is_being_opened_is_left_alone_until_it_is_open(
+    tmp_path: Path, way: str
+) -> None:
+    setup = setup_of(echo, tmp_path)
+    session = await begun(setup, tmp_path, "one")
+    where: dict[str, Any] = {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []}
+    async with client_of(setup) as client:
+        await client.initialize()
+        opened = client.begin(way, **where)
+        others = [
+            client.begin(way, **where),
+            client.begin_prompt(session, "too early"),
+            client.begin("session/close", sessionId=session),
+            client.begin("session/delete", sessionId=session),
+        ]
+        for other in others:
+            with pytest.raises(WireError, match="being opened"):
+                await other
+        assert "modes" in await opened
+        assert await client.prompt(session, "two") == "end_turn"
+
+    assert client.text().endswith("one | one | two")
+
+
+@pytest.mark.spec("AP-302")
+async def test_a_project_that_vanished_is_told_and_not_made_anew(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    async with client_of(setup_of(echo, tmp_path)) as client:
+        await client.initialize()
+        session = await client.new(project)
+        project.rename(tmp_path / "moved")
+        with pytest.raises(WireError, match="there is no directory"):
+            await client.prompt(session, "one")
+        with pytest.raises(WireError, match="there is no directory"):
+            await client.request("session/set_mode", sessionId=session, modeId="ask")
+        assert await client.request("session/close", sessionId=session) == {}
+
+    assert not project.exists()

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -63,6 +63,8 @@ class Door:
         self._store = SessionStore(setup.state_dir, setup.index_dir)
         self._sessions: dict[str, LiveSession] = {}
         self._turns: dict[str, Turn] = {}
+        self._opening: set[str] = set()
+        """Sessions that are being loaded or resumed: nobody else may touch them meanwhile."""
         self._later: set[asyncio.Task[None]] = set()
         self._methods = self._table()
 
@@ -136,22 +138,24 @@ class Door:
 
     async def load(self, request: LoadSessionRequest) -> Answer:
         """Open a session and show all of it again."""
-        session = await self._reopen(request)
-        try:
-            records = await session.read()
-            for update in replay(records, session.cwd, session.kinds):
-                await session.send(update)
-            await session.replay_plans()
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._end(session)
-            raise
+        with self._alone(request.session_id):
+            session = await self._reopen(request)
+            try:
+                records = await session.read()
+                for update in replay(records, session.cwd, session.kinds):
+                    await session.send(update)
+                await session.replay_plans()
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await self._end(session)
+                raise
         self._announce(session)
         return self._state(session)
 
     async def resume(self, request: ResumeSessionRequest) -> Answer:
         """Open a session without showing it again."""
-        session = await self._reopen(request)
+        with self._alone(request.session_id):
+            session = await self._reopen(request)
         self._announce(session)
         return self._state(session)
 
@@ -173,6 +177,7 @@ class Door:
 
     async def delete(self, request: DeleteSessionRequest) -> Answer:
         """Take a session away with all that was said in it; one that is not there is gone."""
+        self._refuse_opening(request.session_id)
         session = self._sessions.get(request.session_id)
         card = session.card if session is not None else self._store.find(request.session_id)
         if session is not None:
@@ -188,6 +193,7 @@ class Door:
             raise RequestError(
                 -32600, "A turn of this session is under way: wait for its end, or cancel it."
             )
+        _directory(str(session.cwd))  # Else a project that was moved would leave a ghost behind.
         message = message_of(request.prompt)
         turn = self._turns[session.id] = Turn(session)
         try:
@@ -244,6 +250,7 @@ class Door:
         if mode not in session.modes:
             there = ", ".join(session.modes)
             raise RequestError(-32602, f"There is no mode {mode!r}; there are {there}.")
+        _directory(str(session.cwd))
         await session.change(mode=mode)
 
     async def _reopen(self, request: LoadSessionRequest | ResumeSessionRequest) -> LiveSession:
@@ -279,7 +286,22 @@ class Door:
         self._sessions.pop(session.id, None)
         await session.close()
 
+    @contextmanager
+    def _alone(self, session_id: str) -> Generator[None]:
+        """Open a session with nobody else at it: two loads at once would each end the other's."""
+        self._refuse_opening(session_id)
+        self._opening.add(session_id)
+        try:
+            yield
+        finally:
+            self._opening.discard(session_id)
+
+    def _refuse_opening(self, session_id: str) -> None:
+        if session_id in self._opening:
+            raise RequestError(-32600, "This session is being opened: wait for that answer first.")
+
     def _session(self, session_id: str) -> LiveSession:
+        self._refuse_opening(session_id)
         session = self._sessions.get(session_id)
         if session is None:
             raise not_found(session_id)

@@ -124,6 +124,8 @@ def test_another_default_pool_needs_no_pools_to_be_written(tmp_path: Path) -> No
         ("[agents]\nchild_cancel_timout_ms = 1", "agents.child_cancel_timout_ms",
          ["Did you mean child_cancel_timeout_ms"]),
         ("[run.allow]\nreads = []", "run.allow.reads", ["Known: run, write"]),
+        ("[run.allow]\nrun = ['make', 'git \"diff']", "run.allow.run[1]", ["no closing quotation"]),
+        ("[run.allow]\nrun = [' ']", "run.allow.run[0]", ["would allow nothing"]),
         ("[[pools]]\npool_id = 'a'\n[[pools.workers]]\nagent_id = 'x'",
          "pools[0].workers[0].agent_id", ["means nothing here"]),
         ("[executors.x]\ntype = 'process'\ncommand = ['a']\nargs = []", "executors.x.args", []),

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -128,6 +129,7 @@ def _check(path: Path, config: Config) -> None:
             path, "model.base_url", 'is no address; write one such as "http://localhost:8000/v1".'
         )
     _check_pools(path, config)
+    _check_allow(path, config)
     for name, executor in config.executors.items():
         if isinstance(executor, CallableConfig) and not _TARGET.fullmatch(executor.target):
             raise _wrong(
@@ -135,6 +137,17 @@ def _check(path: Path, config: Config) -> None:
                 f"executors.{name}.target",
                 f"must be `package.module:function`; got {executor.target!r}.",
             )
+
+
+def _check_allow(path: Path, config: Config) -> None:
+    for place, words in enumerate(config.run.allow.run):
+        try:
+            wanted = shlex.split(words)
+        except ValueError as error:
+            what = f"cannot be read as a command: {str(error).lower()}."
+            raise _wrong(path, f"run.allow.run[{place}]", what) from error
+        if not wanted:
+            raise _wrong(path, f"run.allow.run[{place}]", "is empty and would allow nothing.")
 
 
 def _is_address(text: str) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from taskloom.app.session_files import SessionFiles
 from tests.app.test_resume import check_events, sample
 from tests.cli.program import COMMAND, TIMEOUT_S, Ended, surroundings, taskloom
 
@@ -133,3 +134,11 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_written(
     assert ended.code == 2, ended.err
     assert "Traceback" not in ended.err
     assert [path.name for path in tmp_path.iterdir()] == ["play.json"]
+
+
+def test_sessions_are_found_from_below_as_boards_are(tmp_path: Path) -> None:
+    SessionFiles(tmp_path, "mine").create("Tidy up")
+    below = tmp_path / "src"
+    below.mkdir()
+    assert "mine" in taskloom("sessions", cwd=below).out
+    assert taskloom("sessions", "--project", "gone", cwd=below).code == 2

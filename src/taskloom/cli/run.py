@@ -12,6 +12,7 @@ from taskloom.app.session_files import About, SessionFiles, list_sessions, new_s
 from taskloom.board import TaskStatus
 from taskloom.cli.ending import FINE, INTERRUPTED, TROUBLE
 from taskloom.cli.output import console, print_json
+from taskloom.cli.project import find_project
 from taskloom.errors import Code, Refused
 from taskloom.runtime import ListTasks
 
@@ -135,8 +136,7 @@ def _exit_code(result: "Result", *, good: bool) -> int:
 
 def sessions(given: Namespace) -> int:
     """List the sessions of a project."""
-    project = Path(given.project or ".").absolute()
-    found = list_sessions(project, given.state_dir)
+    found = list_sessions(find_project(given), given.state_dir)
     if given.json:
         print_json(found)
         return FINE

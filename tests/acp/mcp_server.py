@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from typing import Any
 
 import mcp_types as t
@@ -12,12 +13,13 @@ SCHEMA = {"type": "object", "properties": {"word": {"type": "string"}}, "require
 
 
 async def list_tools(_: Any, __: Any) -> t.ListToolsResult:
-    """Two tools."""
+    """Two tools, and those that the command line names."""
     reads = t.ToolAnnotations(read_only_hint=True)
     return t.ListToolsResult(
         tools=[
             t.Tool(name="look-up", description="Look up", input_schema=SCHEMA, annotations=reads),
             t.Tool(name="store", description="Store a word", input_schema=SCHEMA),
+            *(t.Tool(name=name, input_schema=SCHEMA) for name in sys.argv[1:]),
         ]
     )
 

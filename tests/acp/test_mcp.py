@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from taskloom.acp.tool_cards import HOUSE_TOOLS
 from taskloom.agent import ScriptedModel, call_tool
 from tests.acp.raw import client_of
 from tests.acp.scene import choosing, setup_of
@@ -74,6 +75,44 @@ async def test_in_ask_mode_only_tools_that_read_are_offered(tmp_path: Path) -> N
     names = {tool.name for tool in model.requests[0].tools}
     assert "words_look_up" in names
     assert "words_store" not in names
+
+
+@pytest.mark.slow
+@pytest.mark.spec("AP-307")
+async def test_a_tool_of_a_server_takes_no_name_of_ours(tmp_path: Path) -> None:
+    server = {**WORDS, "name": "read", "args": [SERVER, "file", "file!", "file?"]}
+    (tmp_path / "tree").write_text("oak")
+    setup = setup_of(
+        [call_tool("read_file", path="tree"), call_tool("read_file_2", word="leaf"), "done"],
+        tmp_path,
+    )
+    model = setup.make_model(tmp_path)
+    assert isinstance(model, ScriptedModel)
+    async with client_of(setup) as client:
+        client.on["session/request_permission"] = choosing("allow_once")
+        await client.initialize()
+        session = await client.new(tmp_path, mcpServers=[server])
+        assert await client.prompt(session, "go") == "end_turn"
+
+    names = [tool.name for tool in model.requests[0].tools]
+    assert len(names) == len(set(names))
+    assert {"read_file", "read_file_2", "read_file_", "read_file__2"} <= {*names}
+    results = [one for one in client.of(kind="tool_call_update") if "rawOutput" in one]
+    texts = [one["rawOutput"]["text"] for one in results]
+    assert "oak" in texts[0]
+    assert texts[1] == "file leaf hello"
+
+
+@pytest.mark.spec("AP-307")
+async def test_every_tool_of_ours_has_a_name_that_servers_cannot_have(tmp_path: Path) -> None:
+    setup = setup_of(["hi"], tmp_path)
+    model = setup.make_model(tmp_path)
+    assert isinstance(model, ScriptedModel)
+    async with client_of(setup) as client:
+        await client.initialize()
+        await client.prompt(await client.new(tmp_path), "go")
+
+    assert {tool.name for tool in model.requests[0].tools} <= HOUSE_TOOLS
 
 
 @pytest.mark.slow

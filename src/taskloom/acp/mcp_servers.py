@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from msgspec import Struct
 
+from taskloom.acp.tool_cards import HOUSE_TOOLS
 from taskloom.agent import ImagePart, TextPart, Tool, ToolInfo, as_tool, call_id
 from taskloom.agent.messages import Part
 from taskloom.agent.workspace.process import harmless_environment
@@ -138,7 +139,7 @@ class McpHost:
         name = name if name[:1].isalpha() else f"t{name}"[:NAME_CHARS_MAX]
         number = 2
         unique = name
-        while unique in self._tools:
+        while unique in self._tools or unique in HOUSE_TOOLS:
             unique = f"{name[: NAME_CHARS_MAX - 4]}_{number}"
             number += 1
         return unique

@@ -30,6 +30,8 @@ _KINDS: Final = {
     "publish_plan": "think",
     "dismiss_plan": "think",
 }
+HOUSE_TOOLS: Final = frozenset(_KINDS)
+"""Names that no other tool may have, whatever the mode; those of the board have a dot in them."""
 _BOARD: Final = "agent."
 """What the names of the board's tools begin with."""
 _VERBS: Final = {

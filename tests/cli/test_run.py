@@ -142,3 +142,10 @@ def test_sessions_are_found_from_below_as_boards_are(tmp_path: Path) -> None:
     below.mkdir()
     assert "mine" in taskloom("sessions", cwd=below).out
     assert taskloom("sessions", "--project", "gone", cwd=below).code == 2
+
+
+def test_below_a_project_it_says_which_one_it_does_not_use(tmp_path: Path) -> None:
+    project = sample(tmp_path / "project", "")
+    ended = taskloom("run", "Mend it", cwd=project / "shop", TASKLOOM_MODEL="")
+    assert ended.code == 2
+    assert f"--project {project}" in ended.err

@@ -11,8 +11,9 @@ from taskloom.app.host import Host, HostSetup
 from taskloom.app.session_files import About, SessionFiles, list_sessions, new_session_id
 from taskloom.board import TaskStatus
 from taskloom.cli.ending import FINE, INTERRUPTED, TROUBLE
-from taskloom.cli.output import console, print_json
+from taskloom.cli.output import console, note, print_json
 from taskloom.cli.project import find_project
+from taskloom.config import FILE_NAME
 from taskloom.errors import Code, Refused
 from taskloom.runtime import ListTasks
 
@@ -32,6 +33,7 @@ def run(given: Namespace) -> int:
     if not project.is_dir():
         raise Refused(Code.VALIDATION_ERROR, f"There is no directory {project}.")
     _check(given, project)
+    _hint_at_config_above(given, project)
     shown = watcher(choose_kind(json=given.json, plain=given.plain))
     setup = compose(
         project,
@@ -42,6 +44,15 @@ def run(given: Namespace) -> int:
     )
     session_id, more = open_session(given, setup)
     return asyncio.run(host_session(setup, session_id, more, shown))
+
+
+def _hint_at_config_above(given: Namespace, project: Path) -> None:
+    """Say so when a run begins below the project that was perhaps meant; nothing is guessed."""
+    if given.project is not None or (project / FILE_NAME).exists():
+        return
+    above = next((each for each in project.parents if (each / FILE_NAME).is_file()), None)
+    if above is not None:
+        note(f"{above / FILE_NAME} is not used here; for that project: --project {above}")
 
 
 def _check(given: Namespace, project: Path) -> None:

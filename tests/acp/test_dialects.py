@@ -256,6 +256,30 @@ async def test_a_plan_without_an_id_is_refused() -> None:
         PlanPublisher(Wire().send, CURRENT).publish(ItemsPlan("", ()))
 
 
+async def test_an_entry_of_an_unknown_state_is_refused_where_it_is_published() -> None:
+    publisher = PlanPublisher(Wire().send, CURRENT)
+    state: Any = "done"
+    with pytest.raises(Refused, match="'done'; there are pending, in_progress, completed"):
+        publisher.publish(ItemsPlan("steps", (PlanEntry("Build", state),)))
+    assert publisher.plans == ()
+
+
+@pytest.mark.spec("AP-107", "AP-108")
+async def test_what_the_flat_list_does_not_show_sends_no_list_again() -> None:
+    wire = Wire()
+    publisher = PlanPublisher(wire.send, None)
+    publisher.publish(MORE)
+    publisher.publish(ItemsPlan("empty", ()))
+    await publisher.flush()
+    assert len(wire.take()) == 1
+
+    publisher.publish(ItemsPlan("more", MORE.entries, title="Another title"))
+    publisher.remove("empty")
+    await publisher.flush()
+    assert wire.take() == []
+    await publisher.aclose()
+
+
 IDS = st.sampled_from(["a", "b", "c"])
 STATES = st.sampled_from(["pending", "in_progress", "completed", "blocked", "failed", "cancelled"])
 ENTRIES = st.lists(st.builds(PlanEntry, st.text(max_size=5), STATES), max_size=3).map(tuple)

@@ -5,7 +5,7 @@ one line and counts them as told. A line is a plan, or, for a client that knows 
 one flat list of all of them.
 """
 
-from typing import Final
+from typing import Final, get_args
 
 from taskloom.acp.dialect import (
     Dialect,
@@ -15,11 +15,13 @@ from taskloom.acp.dialect import (
     plan_removed,
     plan_update,
 )
-from taskloom.acp.plans import ItemsPlan, Plan
+from taskloom.acp.plans import EntryState, ItemsPlan, Plan
 from taskloom.errors import Code, Refused
 
 ENTRIES: Final = ""
 """The line of the flat list; no plan has an empty id."""
+
+STATES: Final[tuple[str, ...]] = get_args(EntryState)
 
 _UNKNOWN: Final = ItemsPlan("", ())
 """In place of what was told, when nobody knows whether it arrived; equal to no plan."""
@@ -51,10 +53,13 @@ class PlanLedger:
         """Add a plan or replace the one with its id; return its line.
 
         Raises:
-            Refused: it has no id, or one that belongs to a plan of another type.
+            Refused: it has no id, or one that belongs to a plan of another type, or an entry of
+                an unknown state.
         """
         if not plan.id:
             raise Refused(Code.VALIDATION_ERROR, "A plan needs an id that is not empty.")
+        if isinstance(plan, ItemsPlan):
+            _check_states(plan)
         known = self._types.setdefault(plan.id, type(plan))
         if known is not type(plan):
             raise Refused(
@@ -104,7 +109,12 @@ class PlanLedger:
         self._owed[line] = None
 
     def _settle_entries(self) -> list[Update]:
-        lists = tuple(plan for plan in self._plans.values() if isinstance(plan, ItemsPlan))
+        # As the flat list has them: without titles, and a plan without entries is not in it.
+        lists = tuple(
+            ItemsPlan(plan.id, plan.entries)
+            for plan in self._plans.values()
+            if isinstance(plan, ItemsPlan) and plan.entries
+        )
         if lists == self._told.get(ENTRIES, ()):
             return []
         self._told[ENTRIES] = lists
@@ -115,3 +125,15 @@ class PlanLedger:
         line = ENTRIES if flat else plan.id
         self._owed[line] = None
         return line
+
+
+def _check_states(plan: ItemsPlan) -> None:
+    """Refuse a state that could not be said: later, nobody would know where it came from."""
+    for entry in plan.entries:
+        if entry.state not in STATES:
+            raise Refused(
+                Code.VALIDATION_ERROR,
+                f"An entry of the plan `{plan.id}` has the state {entry.state!r}; there are "
+                f"{', '.join(STATES)}.",
+                {"plan_id": plan.id},
+            )

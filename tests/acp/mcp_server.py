@@ -27,6 +27,8 @@ async def list_tools(_: Any, __: Any) -> t.ListToolsResult:
 async def call_tool(_: Any, params: t.CallToolRequestParams) -> t.CallToolResult:
     """Say what was asked."""
     word = (params.arguments or {})["word"]
+    if word == "die":
+        os._exit(3)
     if word == "bad":
         text = t.TextContent(type="text", text="that word is bad")
         return t.CallToolResult(content=[text], is_error=True)

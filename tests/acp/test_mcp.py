@@ -29,6 +29,7 @@ async def test_tools_of_a_server_are_offered_and_those_that_write_are_asked_abou
         call_tool("words_look_up", word="tree"),
         call_tool("words_store", word="leaf"),
         call_tool("words_look_up", word="bad"),
+        call_tool("words_look_up", word="die"),
         "done",
     ]
     async with client_of(setup_of(script, tmp_path)) as client:
@@ -37,11 +38,17 @@ async def test_tools_of_a_server_are_offered_and_those_that_write_are_asked_abou
         await client.prompt(await client.new(tmp_path, mcpServers=[WORDS]), "go")
 
     results = [one for one in client.of(kind="tool_call_update") if "rawOutput" in one]
-    assert [one["status"] for one in results] == ["completed", "completed", "failed"]
+    assert [one["status"] for one in results] == ["completed", "completed", "failed", "failed"]
     texts = [one["rawOutput"]["text"] for one in results]
     assert texts[:2] == ["look-up tree hello", "store leaf hello"]
     assert "that word is bad" in texts[2]
-    assert [call["kind"] for call in client.of(kind="tool_call")] == ["read", "other", "read"]
+    assert "Do without this tool" in texts[3]  # Its server has died.
+    assert [call["kind"] for call in client.of(kind="tool_call")] == [
+        "read",
+        "other",
+        "read",
+        "read",
+    ]
     (asked,) = client.asked
     assert asked["params"]["toolCall"]["title"] == "words_store"
 

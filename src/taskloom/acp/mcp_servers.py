@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 import mcp_types
 from acp.schema import HttpMcpServer, McpServerStdio
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from msgspec import Struct
@@ -166,7 +166,12 @@ class _RemoteTool:
                 raise PermissionError(
                     "no permission to call this tool. Do without it, or ask the user."
                 )
-        result = await self._client.call_tool(self._name, arguments)
+        try:
+            result = await self._client.call_tool(self._name, arguments)
+        except MCPError as error:
+            raise RuntimeError(
+                f"its MCP server did not do it: {error}. Do without this tool, or tell the user."
+            ) from error
         parts = [_part(block) for block in result.content]
         if result.is_error:
             said = " ".join(part.text for part in parts if isinstance(part, TextPart))

@@ -240,3 +240,9 @@ def test_the_allow_list_covers_what_it_says_and_no_more(
 ) -> None:
     assert is_allowed(ALLOW, request_) is allowed
     assert not is_allowed(AllowConfig(), request_)
+
+
+def test_whoever_may_write_everything_may_still_not_write_the_list() -> None:
+    everything = AllowConfig(write=("**",))
+    assert is_allowed(everything, PermissionRequest("write", "src/a.py"))
+    assert not is_allowed(everything, PermissionRequest("write", "taskloom.toml"))

@@ -5,13 +5,13 @@ import shlex
 from functools import lru_cache
 
 from taskloom.agent.workspace import PermissionRequest
-from taskloom.config.config import AllowConfig
+from taskloom.config.config import FILE_NAME, AllowConfig
 
 
 def is_allowed(allow: AllowConfig, request: PermissionRequest) -> bool:
-    """Tell whether the list covers a request. What looks like a secret it never does."""
-    if request.secret:
-        return False
+    """Tell whether the list covers a request; secrets and the list's own file it never does."""
+    if request.secret or request.path == FILE_NAME:
+        return False  # Who may write the list would need no list.
     if request.action == "write":
         return any(_glob(pattern).fullmatch(request.path) for pattern in allow.write)
     if request.action == "run":

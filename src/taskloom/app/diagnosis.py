@@ -117,7 +117,7 @@ class _Listed:
         self.tools = tools
 
     def begin(self, job: Job, emit: Emit) -> Working:
-        raise NotImplementedError
+        raise AssertionError(f"a diagnosis starts no run: {job.run_id}, {emit}")
 
 
 def _pools(

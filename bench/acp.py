@@ -14,11 +14,11 @@ import msgspec
 
 from bench.table import Row
 from taskloom import ClaimStep, CreateTask, NewStep, StepStatus, UpdateStep, open_board
-from taskloom.acp import ItemsPlan, PlanEntry, PlanPublisher, Setup, serve
-from taskloom.acp.board_feed import BoardFeed
-from taskloom.acp.dialect import Dialect, plan_update
-from taskloom.acp.ledger import PlanLedger
-from taskloom.acp.lines import LineTransport, encode
+from taskloom.acp import AcpOptions, ItemsPlan, PlanEntry, PlanPublisher, serve
+from taskloom.acp.jsonrpc_transport import JsonRpcTransport, encode
+from taskloom.acp.plans.board_feed import BoardFeed
+from taskloom.acp.plans.client_state import ClientPlanState
+from taskloom.acp.plans.encoding import PlanFormat, plan_update
 from taskloom.agent import Message, ScriptedModel
 
 CHANGES = 40
@@ -65,7 +65,7 @@ async def _board_to_wire(folder: Path) -> list[float]:
     ours, theirs = socket.socketpair()
     reader, _ = await asyncio.open_connection(sock=ours)
     source, drain = await asyncio.open_connection(sock=theirs)
-    transport = LineTransport(source, drain)
+    transport = JsonRpcTransport(source, drain)
 
     async def send(update: dict[str, Any]) -> None:
         await transport.send({"jsonrpc": "2.0", "method": "session/update", "params": update})
@@ -120,12 +120,12 @@ def _big_plan() -> float:
         )
         for done in range(ROUNDS)
     ]
-    ledger = PlanLedger(Dialect.CURRENT)
+    ledger = ClientPlanState(PlanFormat.CURRENT)
     begun = time.process_time()
     for plan in plans:
         for update in ledger.settle(ledger.put(plan)):
             encode({"jsonrpc": "2.0", "method": "session/update", "params": {"update": update}})
-    assert plan_update(plans[0], Dialect.CURRENT)
+    assert plan_update(plans[0], PlanFormat.CURRENT)
     return (time.process_time() - begun) / ROUNDS
 
 
@@ -136,11 +136,13 @@ async def _turns(folder: Path) -> tuple[list[int], float]:
         return Message.assistant(f"You said {messages[-1].text}")
 
     model = ScriptedModel(answer)
-    setup = Setup(make_model=lambda _: model, index_dir=folder / "index", context_tokens=20_000)
+    setup = AcpOptions(
+        make_model=lambda _: model, index_dir=folder / "index", context_tokens=20_000
+    )
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=ours)
     source, drain = await asyncio.open_connection(sock=theirs)
-    serving = asyncio.create_task(serve(setup, LineTransport(source, drain)))
+    serving = asyncio.create_task(serve(setup, JsonRpcTransport(source, drain)))
 
     async def ask(id_: int, method: str, **params: object) -> dict[str, Any]:
         message = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}

@@ -17,7 +17,7 @@ from taskloom.board import (
     UpdateStep,
 )
 from taskloom.log import Durability, JsonlLog
-from taskloom.runtime import Desk, Session
+from taskloom.runtime import TaskWriter, TaskWriters
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TASK = "build-the-thing"
@@ -59,31 +59,31 @@ def dag(steps: int, seed: int = 1) -> tuple[NewStep, ...]:
     return tuple(made)
 
 
-def session(directory: Path, durability: Durability = Durability.OS) -> Session:
+def session(directory: Path, durability: Durability = Durability.OS) -> TaskWriters:
     """Return a session with its logs in a directory."""
-    return Session(JsonlLog(directory / "tasks" / "s1", durability=durability), "s1")
+    return TaskWriters(JsonlLog(directory / "tasks" / "s1", durability=durability), "s1")
 
 
-def create(place: Session, steps: tuple[NewStep, ...], name: str = TASK) -> Desk:
-    """Create a Task and return its desk."""
+def create(place: TaskWriters, steps: tuple[NewStep, ...], name: str = TASK) -> TaskWriter:
+    """Create a Task and return its writer."""
     place.create(
         CreateTask(task_id=name, wal_name=name, title="Build the thing", steps=steps),
         ORCHESTRATOR,
     )
-    return place.desk(name)
+    return place.writer(name)
 
 
-def work_through(desk: Desk, *, notes: int = 0) -> None:
+def work_through(writer: TaskWriter, *, notes: int = 0) -> None:
     """Claim, start and complete every step, a few hundred changes to a sync."""
     number = 0
     while True:
-        ready = desk.ask(_ready, ORCHESTRATOR)
+        ready = writer.ask(_ready, ORCHESTRATOR)
         if not ready:
             return
         for step_id in ready:
             number += 1
             for command in _work(step_id, notes):
-                assert desk.offer(command, worker(number)) is not None
+                assert writer.offer(command, worker(number)) is not None
 
 
 def _work(step_id: str, notes: int) -> Iterator[Command]:

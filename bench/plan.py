@@ -16,9 +16,9 @@ import msgspec
 
 from bench.table import Row
 from taskloom.agent import RunSetup, Tool
-from taskloom.agent.live import LIVE, Live
-from taskloom.agent.progress import Progress
-from taskloom.agent.texts import texts
+from taskloom.agent.model_texts import texts
+from taskloom.agent.run_context import LIVE, RunContext
+from taskloom.agent.run_state import RunState
 from taskloom.files import LocalFiles, MemoryFiles
 from taskloom.middleware import PlanTasks
 
@@ -35,7 +35,7 @@ def run() -> Iterator[Row]:
 
 
 async def _measure(place: Path) -> list[Row]:
-    LIVE.set(Live(Progress("bench"), texts()))  # Tools tell their changes to a run.
+    LIVE.set(RunContext(RunState("bench"), texts()))  # Tools tell their changes to a run.
     lists = {size: await _tools(place, size) for size in SIZES}
     first: dict[int, float] = {}
     for size, tools in lists.items():

@@ -18,7 +18,7 @@ from taskloom import (
     UpdateStepContent,
 )
 from taskloom.board import query_steps
-from taskloom.runtime import Desk, Session
+from taskloom.runtime import TaskWriter, TaskWriters
 
 _T = TypeVar("_T")
 
@@ -43,32 +43,34 @@ def run() -> Iterator[Row]:
 
 
 def _measure(size: int) -> dict[str, float]:
-    desk = create(Session(MemoryLog(), "s1"), dag(size))
+    writer = create(TaskWriters(MemoryLog(), "s1"), dag(size))
     times: dict[str, list[float]] = {"claim": [], "complete": [], "query of 5": [], "update": []}
     for number in range(ROUNDS):
         query = QuerySteps(task_id=TASK, statuses=[StepStatus.READY], limit=5)
         actor = worker(number)
         page = _timed(
             times["query of 5"],
-            lambda: desk.ask(lambda task: query_steps(task, query, actor), actor),  # noqa: B023 - called at once
+            lambda: writer.ask(lambda task: query_steps(task, query, actor), actor),  # noqa: B023 - called at once
         )
         step_id = page.steps[0].step_id
-        _send(desk, times["claim"], ClaimStep(task_id=TASK, step_id=step_id), number)
+        _send(writer, times["claim"], ClaimStep(task_id=TASK, step_id=step_id), number)
         done = UpdateStep(
             task_id=TASK, step_id=step_id, status=StepStatus.COMPLETED, result_summary=RESULT
         )
-        _send(desk, times["complete"], done, number)
+        _send(writer, times["complete"], done, number)
         change = UpdateStepContent(
             step_id=f"step-{size - 1 - number % 10}",
             fields=UpdateFields(title=f"Another title {number}"),
         )
         update = UpdateBoard(task_id=TASK, operations=(change,))
-        _timed(times["update"], lambda: desk.send(update, ORCHESTRATOR))  # noqa: B023 - called at once
+        _timed(times["update"], lambda: writer.send(update, ORCHESTRATOR))  # noqa: B023 - called at once
     return {name: median(found) for name, found in times.items()}
 
 
-def _send(desk: Desk, times: list[float], command: ClaimStep | UpdateStep, number: int) -> None:
-    _timed(times, lambda: desk.send(command, worker(number)))
+def _send(
+    writer: TaskWriter, times: list[float], command: ClaimStep | UpdateStep, number: int
+) -> None:
+    _timed(times, lambda: writer.send(command, worker(number)))
 
 
 def _timed(times: list[float], call: Callable[[], _T]) -> _T:

@@ -13,7 +13,7 @@ import anyio
 
 from taskloom import open_board
 from taskloom.agent import Agent, Message, ScriptedModel, call_tools
-from taskloom.orchestra import AgentDefinition, AgentExecutor, Orchestration, Pool, Worker
+from taskloom.orchestrator import AgentDefinition, AgentExecutor, Orchestrator, Pool, Worker
 
 GOAL = "Write a haiku about plans, and have it checked."
 
@@ -77,14 +77,14 @@ async def main(project: Path, model: str | None) -> None:
     )
     async with (
         open_board(project, session_id="s1") as board,
-        Orchestration(board, [pool]) as orchestra,
-        orchestra.listen() as happenings,
+        Orchestrator(board, [pool]) as orchestrator,
+        orchestrator.listen() as events,
     ):
         agent = Agent(
-            model or ScriptedModel(orchestrator), orchestra.tools(), orchestra.middleware()
+            model or ScriptedModel(orchestrator), orchestrator.tools(), orchestrator.middleware()
         )
         result = await agent.invoke(GOAL)
-        for each in happenings.take():
+        for each in events.take():
             sys.stdout.write(f"{each.event_type} {each.step_id or ''} {each.agent_id or ''}\n")
     sys.stdout.write(f"{result.text}\n")
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from taskloom.acp import Setup
-from taskloom.acp.setup import MakeTools
+from taskloom.acp import AcpOptions
+from taskloom.acp.options import MakeTools
 from taskloom.agent import Message, ScriptedModel, call_tool
-from taskloom.agent.scripted import Reply
-from taskloom.orchestra import AgentDefinition, AgentExecutor, Pool, Worker
+from taskloom.agent.scripted.model import Reply
+from taskloom.orchestrator import AgentDefinition, AgentExecutor, Pool, Worker
 
 DEFINITION = AgentDefinition(id="maker", name="Maker", description="Makes things.")
 
@@ -68,7 +68,7 @@ def orchestrator(*, background: bool = False) -> Any:
     return follow
 
 
-def crew_setup(folder: Path, script: Any = None, work: Any = worker, **more: Any) -> Setup:
+def crew_setup(folder: Path, script: Any = None, work: Any = worker, **more: Any) -> AcpOptions:
     """A setup with two workers."""
     model = ScriptedModel(script or orchestrator())
 
@@ -80,6 +80,6 @@ def crew_setup(folder: Path, script: Any = None, work: Any = worker, **more: Any
         )
         return [Pool(pool_id="default", workers=workers)]
 
-    return Setup(
+    return AcpOptions(
         make_model=lambda _: model, make_pools=make_pools, index_dir=folder / "index", **more
     )

@@ -12,8 +12,8 @@ from typing import Any
 
 import anyio
 
-from taskloom.acp import Setup, serve
-from taskloom.acp.lines import LineTransport
+from taskloom.acp import AcpOptions, serve
+from taskloom.acp.jsonrpc_transport import JsonRpcTransport
 from tests.acp.wire import Schema, WireCheck, stable, unstable
 
 UPDATE = "session/update"
@@ -191,7 +191,7 @@ class RawClient:
 
 @asynccontextmanager
 async def client_of(
-    setup: Setup, *, plans: bool = False, **limits: Any
+    setup: AcpOptions, *, plans: bool = False, **limits: Any
 ) -> AsyncGenerator[RawClient]:
     """Serve a client in this process, over a real pair of sockets; check all it is told.
 
@@ -200,7 +200,7 @@ async def client_of(
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=ours)
     source, drain = await asyncio.open_connection(sock=theirs)
-    serving = asyncio.create_task(serve(setup, LineTransport(source, drain, **limits)))
+    serving = asyncio.create_task(serve(setup, JsonRpcTransport(source, drain, **limits)))
     client = RawClient(reader, writer, unstable() if plans else stable())
     reading = asyncio.create_task(client.read())
     try:

@@ -4,15 +4,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from taskloom.acp import Setup
+from taskloom.acp import AcpOptions
 from taskloom.agent import ScriptedModel
-from taskloom.agent.scripted import Script
+from taskloom.agent.scripted.model import Script
 
 
-def setup_of(script: Script, folder: Path, **more: Any) -> Setup:
+def setup_of(script: Script, folder: Path, **more: Any) -> AcpOptions:
     """A setup whose model follows a script; one model serves all turns."""
     model = ScriptedModel(script)
-    return Setup(make_model=lambda _: model, index_dir=folder / "index", version="0", **more)
+    return AcpOptions(make_model=lambda _: model, index_dir=folder / "index", version="0", **more)
 
 
 def choosing(option: str | None) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]:

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import anyio
 
-from taskloom.acp import Setup, serve_stdio
+from taskloom.acp import AcpOptions, serve_stdio
 from taskloom.agent import Message, ModelFailed, Say, ScriptedModel, call_tool
-from taskloom.agent.scripted import Reply
+from taskloom.agent.scripted.model import Reply
 
 
 def answer(messages: Sequence[Message]) -> Reply:
@@ -55,7 +55,7 @@ def answer(messages: Sequence[Message]) -> Reply:
 def main() -> None:
     """Serve."""
     model = ScriptedModel(answer)
-    setup = Setup(make_model=lambda _: model, index_dir=Path(sys.argv[1]), version="0.1.0")
+    setup = AcpOptions(make_model=lambda _: model, index_dir=Path(sys.argv[1]), version="0.1.0")
     anyio.run(serve_stdio, setup)
 
 

@@ -15,7 +15,7 @@ from taskloom import (
     open_board,
 )
 from taskloom.acp import step_entry, task_plan
-from taskloom.acp.entries import STATE
+from taskloom.acp.plans.from_board import STATE
 
 STEPS = (
     NewStep(step_id="z-first", title="Write"),

@@ -17,7 +17,7 @@ from taskloom import (
     open_board,
 )
 from taskloom.acp import PlanPublisher
-from taskloom.acp.board_feed import BoardFeed
+from taskloom.acp.plans.board_feed import BoardFeed
 from tests.acp.raw import LONG_S
 
 

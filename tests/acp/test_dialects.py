@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskloom.acp import (
-    Dialect,
     FilePlan,
     ItemsPlan,
     MarkdownPlan,
     Plan,
     PlanEntry,
+    PlanFormat,
     PlanPublisher,
-    dialect_of,
+    plan_format_of,
 )
-from taskloom.acp.ledger import PlanLedger
+from taskloom.acp.plans.client_state import ClientPlanState
 from taskloom.errors import Refused
 from tests.acp.by_hand import Wire
 from tests.acp.wire import session_update_errors, stable, unstable
@@ -46,22 +46,22 @@ async def sent(capabilities: dict[str, Any] | None, *plans: Plan) -> list[dict[s
 @pytest.mark.parametrize(
     ("capabilities", "dialect"),
     [
-        ({"plan": {}}, Dialect.CURRENT),
-        ({"plan": {"_meta": {}}}, Dialect.CURRENT),
-        ({"planCapabilities": {}}, Dialect.PROPOSAL),
-        ({"plan": {}, "planCapabilities": {}}, Dialect.CURRENT),
-        ({"plan": None, "planCapabilities": {}}, Dialect.PROPOSAL),
-        ({"plan": None}, Dialect.ENTRIES_ONLY),
-        ({"plan": False}, Dialect.ENTRIES_ONLY),
-        ({"plan": "yes", "planCapabilities": 1}, Dialect.ENTRIES_ONLY),
-        ({}, Dialect.ENTRIES_ONLY),
-        (None, Dialect.ENTRIES_ONLY),
+        ({"plan": {}}, PlanFormat.CURRENT),
+        ({"plan": {"_meta": {}}}, PlanFormat.CURRENT),
+        ({"planCapabilities": {}}, PlanFormat.PROPOSAL),
+        ({"plan": {}, "planCapabilities": {}}, PlanFormat.CURRENT),
+        ({"plan": None, "planCapabilities": {}}, PlanFormat.PROPOSAL),
+        ({"plan": None}, PlanFormat.ENTRIES_ONLY),
+        ({"plan": False}, PlanFormat.ENTRIES_ONLY),
+        ({"plan": "yes", "planCapabilities": 1}, PlanFormat.ENTRIES_ONLY),
+        ({}, PlanFormat.ENTRIES_ONLY),
+        (None, PlanFormat.ENTRIES_ONLY),
     ],
 )
 def test_the_dialect_follows_what_the_client_announced(
-    capabilities: dict[str, Any] | None, dialect: Dialect
+    capabilities: dict[str, Any] | None, dialect: PlanFormat
 ) -> None:
-    assert dialect_of(capabilities) is dialect
+    assert plan_format_of(capabilities) is dialect
 
 
 @pytest.mark.spec("AP-101", "AP-105")
@@ -289,12 +289,12 @@ MOVES = st.one_of(
 
 
 @pytest.mark.spec("AP-104", "AP-107", "AP-108")
-@given(st.lists(st.tuples(MOVES, st.booleans()), max_size=30), st.sampled_from(list(Dialect)))
+@given(st.lists(st.tuples(MOVES, st.booleans()), max_size=30), st.sampled_from(list(PlanFormat)))
 def test_a_client_that_follows_the_updates_sees_the_true_plans(
-    moves: list[tuple[Plan | str, bool]], dialect: Dialect
+    moves: list[tuple[Plan | str, bool]], dialect: PlanFormat
 ) -> None:
     """Whatever is put, removed and joined: after settling, the client equals the truth."""
-    ledger = PlanLedger(dialect)
+    ledger = ClientPlanState(dialect)
     shown: dict[str, Any] = {}
     flat: list[dict[str, Any]] = []
     for move, settles in [*moves, ("none", True)]:
@@ -312,10 +312,10 @@ def test_a_client_that_follows_the_updates_sees_the_true_plans(
                     case "plan":
                         flat = update["entries"]
                     case _:
-                        assert dialect is Dialect.ENTRIES_ONLY
+                        assert dialect is PlanFormat.ENTRIES_ONLY
     items = [plan for plan in ledger.plans if isinstance(plan, ItemsPlan)]
     wanted = [entry.text for plan in items for entry in plan.entries]
-    if dialect is Dialect.ENTRIES_ONLY:
+    if dialect is PlanFormat.ENTRIES_ONLY:
         assert [entry["content"].partition(" (")[0] for entry in flat] == [
             text.partition(" (")[0] for text in wanted
         ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from taskloom.acp.tool_cards import HOUSE_TOOLS
+from taskloom.acp.tool_call_info import HOUSE_TOOLS
 from taskloom.agent import ScriptedModel, call_tool
 from tests.acp.raw import client_of
 from tests.acp.scene import choosing, setup_of

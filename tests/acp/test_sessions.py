@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from taskloom.acp import Setup
+from taskloom.acp import AcpOptions
 from taskloom.agent import Message, Middleware, Say, State, call_tool
 from taskloom.errors import Code, Refused
 from tests.acp.raw import WireError, client_of
@@ -18,7 +18,7 @@ def echo(messages: Any) -> str:
     return " | ".join(message.text for message in messages)
 
 
-async def begun(setup: Setup, folder: Path, *prompts: str) -> str:
+async def begun(setup: AcpOptions, folder: Path, *prompts: str) -> str:
     """A session of an earlier process."""
     async with client_of(setup) as client:
         client.on["session/request_permission"] = choosing("allow_once")
@@ -385,10 +385,10 @@ async def test_a_session_is_loaded_in_its_own_project_only(tmp_path: Path) -> No
 async def test_a_configuration_that_cannot_be_used_is_told_and_leaves_no_session(
     tmp_path: Path,
 ) -> None:
-    def broken(_: Path) -> Setup:
+    def broken(_: Path) -> AcpOptions:
         raise Refused(Code.VALIDATION_ERROR, "taskloom.toml: line 3 is wrong.")
 
-    setup = Setup(make_model=setup_of([], tmp_path).make_model, for_project=broken)
+    setup = AcpOptions(make_model=setup_of([], tmp_path).make_model, for_project=broken)
     async with client_of(setup) as client:
         await client.initialize()
         with pytest.raises(WireError, match="line 3 is wrong"):

@@ -31,7 +31,7 @@ from taskloom.agent import (
     wrap_model,
     wrap_tool_call,
 )
-from taskloom.agent.scripted import Say
+from taskloom.agent.scripted.model import Say
 from tests.agent.scene import Scribe, add, collect, of
 
 

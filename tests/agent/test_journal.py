@@ -30,9 +30,9 @@ from taskloom.agent import (
     set_value,
     tool,
 )
-from taskloom.agent.entries import Entry
 from taskloom.agent.journal import open_journal
-from taskloom.agent.progress import APPLY
+from taskloom.agent.journal_entries import Entry
+from taskloom.agent.run_state import APPLY
 from taskloom.errors import StorageFailed
 from tests.agent.scene import add
 

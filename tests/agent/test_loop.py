@@ -23,7 +23,7 @@ from taskloom.agent import (
     call_tool,
     call_tools,
 )
-from taskloom.agent.scripted import Say
+from taskloom.agent.scripted.model import Say
 from tests.agent.scene import add, collect, of
 
 

@@ -21,9 +21,9 @@ from taskloom.agent import (
     ToolStarted,
     as_tool,
 )
-from taskloom.agent.provider_messages import from_library, to_library
-from taskloom.agent.provider_model import provider_model
-from taskloom.agent.provider_names import ToolNames
+from taskloom.agent.providers.messages import from_library, to_library
+from taskloom.agent.providers.model import provider_model
+from taskloom.agent.providers.tool_names import ToolNames
 from tests.agent.provider_server import FORMATS, Anthropic, OpenAI, serving
 from tests.agent.scene import collect
 

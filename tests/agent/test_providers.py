@@ -33,8 +33,8 @@ from taskloom.agent import (
     Usage,
     open_model,
 )
-from taskloom.agent.provider_messages import from_library, to_library
-from taskloom.agent.provider_model import ProviderModel, provider_model
+from taskloom.agent.providers.messages import from_library, to_library
+from taskloom.agent.providers.model import ProviderModel, provider_model
 from tests.agent.provider_server import (
     FORMATS,
     Answer,

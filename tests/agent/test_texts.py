@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from taskloom.agent import Agent, ScriptedModel, call_tool, set_language
-from taskloom.agent.texts import EN, ZH
+from taskloom.agent.model_texts import EN, ZH
 from tests.agent.scene import add
 
 

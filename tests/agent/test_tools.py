@@ -24,8 +24,8 @@ from taskloom.agent import (
     tool,
 )
 from taskloom.agent.messages import Content
-from taskloom.agent.schema import ArgumentsWrong
-from taskloom.agent.schema_check import check_schema
+from taskloom.agent.tools.schema import ArgumentsWrong
+from taskloom.agent.tools.schema_check import check_schema
 from tests.agent.scene import add, collect
 
 

@@ -13,7 +13,7 @@ import pytest
 from taskloom.agent import Agent, Message, ScriptedModel, call_tool
 from taskloom.agent.workspace import PermissionRequest, Workspace, allow_all
 from taskloom.agent.workspace.process import OUTPUT_BYTES_MAX
-from taskloom.agent.workspace.reading import LINE_CHARS_MAX
+from taskloom.agent.workspace.read_tools import LINE_CHARS_MAX
 from taskloom.agent.workspace.search import MATCHES_MAX
 from taskloom.agent.workspace.workspace_texts import EN, ZH
 

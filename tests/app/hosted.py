@@ -13,8 +13,8 @@ from pathlib import Path
 
 import anyio
 
-from taskloom.app.compose import compose
-from taskloom.app.host import Host
+from taskloom.app.run_setup import compose
+from taskloom.app.session_host import Host
 
 PROJECT, KILL_AT = Path(sys.argv[1]), int(sys.argv[2])
 SESSION_ID = "s1"

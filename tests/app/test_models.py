@@ -6,11 +6,11 @@ import pytest
 
 from taskloom.agent import ModelRequest
 from taskloom.agent.messages import Message
-from taskloom.agent.provider_model import ProviderModel
+from taskloom.agent.providers.model import ProviderModel
 from taskloom.app import chat_model
 from taskloom.app.models import SettledModel
 from taskloom.config import Config, ModelConfig
-from taskloom.orchestra import ConfigError
+from taskloom.orchestrator import ConfigError
 from tests.agent.provider_server import OpenAI, serving
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

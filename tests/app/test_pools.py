@@ -7,16 +7,16 @@ import pytest
 
 from taskloom.app import build_pools
 from taskloom.config import load_config
-from taskloom.orchestra import (
+from taskloom.orchestrator import (
     AgentDefinition,
-    CallableExecutor,
     ConfigError,
     Executor,
+    FunctionExecutor,
     Pool,
-    ProcessExecutor,
+    ProgramExecutor,
 )
-from taskloom.orchestra.pool import named_workers
-from tests.orchestra.jobs import Heard, a_job
+from taskloom.orchestrator.pool import named_workers
+from tests.orchestrator.jobs import Heard, a_job
 
 POOLS = """
 [[pools]]
@@ -97,8 +97,8 @@ async def test_pools_are_built_with_names_definitions_tools_and_executors(tmp_pa
     assert [worker.allowed_tools for _, worker in workers][1:3] == [None, ("read_file",)]
     tests, runner = checks.workers
     assert (tests.definition.id, tests.definition.description) == ("tests", "Runs the tests.")
-    assert isinstance(tests.executor, ProcessExecutor)
-    assert isinstance(runner.executor, CallableExecutor)
+    assert isinstance(tests.executor, ProgramExecutor)
+    assert isinstance(runner.executor, FunctionExecutor)
     with anyio.fail_after(20):
         ran = await tests.executor.begin(a_job(), Heard()).result()
         counted = await runner.executor.begin(a_job(), Heard()).result()

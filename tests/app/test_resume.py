@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from taskloom.app.sample_project import GOAL, write_sample
-from taskloom.app.session_files import SessionFiles
+from taskloom.app.session_store import SessionFiles
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from taskloom.app.session_files import SessionFiles, list_sessions
+from taskloom.app.session_store import SessionFiles, list_sessions
 from taskloom.errors import Code, Refused, StorageFailed
 
 

@@ -35,7 +35,7 @@ from taskloom.board import (
     decide_create,
     evolve,
 )
-from taskloom.board.index import Index
+from taskloom.board.state.index import Index
 from taskloom.errors import Code, Refused
 
 TASK = "plan"

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 
 from taskloom.board import Actor, Command, Event, decide
-from taskloom.board.index import Index
+from taskloom.board.state.index import Index
 from taskloom.errors import Refused
 from tests.board import calls
 from tests.board.exploring.world import fingerprint

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskloom.board.order import Edge, insert_edges, rank_all
+from taskloom.board.state.topological_order import Edge, insert_edges, rank_all
 
 NAMES = [f"s{at}" for at in range(12)]
 EDGES = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), max_size=40)

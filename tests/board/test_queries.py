@@ -16,7 +16,7 @@ from taskloom.board import (
     query_steps,
     view_task,
 )
-from taskloom.board.index import Index
+from taskloom.board.state.index import Index
 from taskloom.errors import Code, Refused
 from tests.board.stage import ANN, BOB, BOSS, TASK, Stage, given, step, worker
 

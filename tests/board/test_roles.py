@@ -129,9 +129,9 @@ def test_a_worker_may_do_what_its_run_is_for() -> None:
     assert query_steps(stage.task, QuerySteps(task_id=TASK), ANN).steps
     stage.claim("a", ANN)
     stage.set("a", "running", ANN, result_summary="Half")
-    stage.set("a", "completed", ANN, result_summary="Whole", artifact_ids=("x",))
+    stage.set("a", "completed", ANN, result_summary="CommittedPrefix", artifact_ids=("x",))
     a = stage.step("a")
-    assert (a.result_summary, a.artifact_ids) == ("Whole", ("x",))
+    assert (a.result_summary, a.artifact_ids) == ("CommittedPrefix", ("x",))
 
 
 @pytest.mark.spec("TB-504")

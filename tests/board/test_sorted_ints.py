@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskloom.board.sorted_ints import SortedInts
+from taskloom.board.state.sorted_ints import SortedInts
 
 
 @given(

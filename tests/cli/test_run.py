@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from taskloom.app.session_files import SessionFiles
+from taskloom.app.session_store import SessionFiles
 from tests.app.test_resume import check_events, sample
 from tests.cli.program import COMMAND, TIMEOUT_S, Ended, surroundings, taskloom
 

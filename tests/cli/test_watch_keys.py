@@ -1,6 +1,6 @@
 """From bytes to keys, and from keys to wishes."""
 
-from taskloom.cli.watch.controls import Controls, Wished
+from taskloom.cli.watch.key_bindings import Action, Controls
 from taskloom.cli.watch.keys import Decoder
 
 RUNS = ["orchestrator", "r1", "r2"]
@@ -31,7 +31,7 @@ def test_no_sequence_of_a_terminal_ends_in_a_yes() -> None:
     assert decoder.feed(b"\xff\xfe") == ["\ufffd", "\ufffd"]
 
 
-def press(controls: Controls, keys: str, total: int = 100) -> list[Wished]:
+def press(controls: Controls, keys: str, total: int = 100) -> list[Action]:
     found = [controls.press(key, RUNS, total, 10) for key in keys]
     return [each for each in found if each is not None]
 
@@ -57,7 +57,7 @@ def test_only_a_worker_is_cancelled_and_only_after_a_yes() -> None:
     assert press(controls, "cy") == []
     assert press(controls, "jcn") == []
     assert press(controls, "cc") == []
-    assert press(controls, "cy") == [Wished("cancel", "r1")]
+    assert press(controls, "cy") == [Action("cancel", "r1")]
     press(controls, "c")
     controls.keep_up(["orchestrator", "r2"])
     assert press(controls, "y") == [], "it ended meanwhile"
@@ -80,7 +80,7 @@ def test_scrolling_stays_within_what_was_said() -> None:
 
 def test_leaving_and_pausing_are_wishes_everywhere() -> None:
     controls = Controls("orchestrator")
-    assert press(controls, "p1pq") == [Wished("pause"), Wished("pause"), Wished("quit")]
+    assert press(controls, "p1pq") == [Action("pause"), Action("pause"), Action("quit")]
     controls.press("escape", RUNS, 0, 10)
     press(controls, "jc")
-    assert press(controls, "q") == [Wished("quit")]
+    assert press(controls, "q") == [Action("quit")]

@@ -78,7 +78,7 @@ def test_json_is_an_object_a_line_and_the_result_is_the_last(tmp_path: Path) -> 
     assert result["stop_reason"] == "completed"
     assert result["text"] == "All is tidy.\nThe parser has no dead code."
     assert result["resume"].startswith("taskloom run --resume s1 --project ")
-    happened = [line for line in lines if line["type"] == "happening"]
+    happened = [line for line in lines if line["type"] == "event"]
     seqs = [line["wal_seq"] for line in happened if line["wal_seq"]]
     assert seqs == list(range(1, len(seqs) + 1)), "every change, in the log's order"
     assert happened[-1]["event_type"] == "task_completed"

@@ -8,9 +8,9 @@ from time import monotonic
 
 import pytest
 
-from taskloom.app.session_files import SessionFiles
+from taskloom.app.session_store import SessionFiles
 from taskloom.board import StepStatus
-from taskloom.runtime.inspect import inspect
+from taskloom.runtime.read_only_log import inspect
 from tests.cli.terminal import PATIENCE_S, Terminal
 from tests.cli.watched import SESSION
 

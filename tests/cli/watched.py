@@ -24,12 +24,12 @@ import anyio
 
 from taskloom.agent import Message, Say, ScriptedModel, call_tool, call_tools
 from taskloom.agent.workspace.permission import PermissionRequest
-from taskloom.app.host import Host, HostSetup
 from taskloom.app.permissions import Permissions
-from taskloom.app.session_files import SessionFiles
-from taskloom.cli.ending import guarded
+from taskloom.app.session_host import Host, HostSetup
+from taskloom.app.session_store import SessionFiles
+from taskloom.cli.exit_codes import guarded
 from taskloom.cli.watch import Kind, choose_kind, watcher
-from taskloom.orchestra import AgentDefinition, Emit, Job, Outcome, Pool, Worker
+from taskloom.orchestrator import AgentDefinition, Emit, Job, Outcome, Pool, Worker
 
 SESSION = "s1"
 GOAL = "Tidy up the parser"

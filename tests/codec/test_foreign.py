@@ -12,10 +12,10 @@ from typing import Final
 import pytest
 
 from taskloom import Actor, ClaimStep, Refused, Role, SyncBoard, TaskView, Unavailable
-from taskloom.codec import Replay, ReplayForeign
+from taskloom.codec import ReferenceReplay, Replay
 from taskloom.errors import Code, Damage
 from taskloom.log import JsonlLog
-from taskloom.runtime import ListTasks, Session
+from taskloom.runtime import ListTasks, TaskWriters
 from tests.board.stage import facts
 from tests.crash.scripts import BOSS, scenario, updating
 
@@ -27,7 +27,7 @@ def opened(tmp_path: Path, name: str) -> tuple[SyncBoard, Path]:
     directory = tmp_path / ".soong-agent" / "tasks" / "s1"
     directory.mkdir(parents=True)
     path = Path(shutil.copy(FIXTURES / name, directory))
-    board = SyncBoard(Session(JsonlLog(directory), "s1"))
+    board = SyncBoard(TaskWriters(JsonlLog(directory), "s1"))
     board.session.resume()
     return board, path
 
@@ -73,7 +73,7 @@ def test_what_only_task_summary_says_is_believed(tmp_path: Path) -> None:
 
 @pytest.mark.spec("TB-122")
 def test_a_step_falls_from_ready_to_pending_without_an_event() -> None:
-    replay = ReplayForeign()
+    replay = ReferenceReplay()
     replay.add((FIXTURES / "reference-blocked.wal.jsonl").read_bytes(), until=4)
     assert replay.task is not None
     assert replay.task.steps["b"].status == "ready"
@@ -115,7 +115,7 @@ def test_nothing_is_appended_to_a_reference_log(tmp_path: Path, name: str) -> No
 def test_a_reference_log_can_be_read_up_to_any_line(name: str) -> None:
     data = (FIXTURES / name).read_bytes()
     for until in range(1, data.count(b"\n") + 1):
-        replay = ReplayForeign()
+        replay = ReferenceReplay()
         replay.add(data, until=until)
         assert replay.seq == until
 
@@ -126,7 +126,7 @@ def test_a_gap_in_a_reference_log_is_damage(tmp_path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:4] + lines[5:]))
     with pytest.raises(Unavailable) as caught:
-        SyncBoard(Session(JsonlLog(path.parent), "s1")).get("plan", BOSS)
+        SyncBoard(TaskWriters(JsonlLog(path.parent), "s1")).get("plan", BOSS)
     assert caught.value.details["line"] == 5
     board.session.close()
 
@@ -154,7 +154,7 @@ def test_an_unknown_event_type_is_damage_with_its_line() -> None:
     assert caught.value.line == 6
     foreign = (FIXTURES / "reference-completed.wal.jsonl").read_bytes()
     with pytest.raises(Damage) as caught:
-        ReplayForeign().add(foreign.replace(b'"task_step_started"', b'"task_step_danced"'))
+        ReferenceReplay().add(foreign.replace(b'"task_step_started"', b'"task_step_danced"'))
     assert caught.value.line == 6
 
 

@@ -20,7 +20,7 @@ from taskloom.config import (
     read_definition,
 )
 from taskloom.config.definitions import FILE_BYTES_MAX
-from taskloom.orchestra import AgentDefinition, ConfigError
+from taskloom.orchestrator import AgentDefinition, ConfigError
 
 HEAD = "---\nid: coder\nname: Coder\ndescription: Writes code.\n"
 

@@ -16,7 +16,7 @@ from taskloom.config import (
     is_allowed,
     load_config,
 )
-from taskloom.orchestra import ConfigError
+from taskloom.orchestrator import ConfigError
 
 WHOLE = """
 [model]

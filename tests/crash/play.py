@@ -22,11 +22,11 @@ from taskloom.board import (
     StepStatus,
     UpdateStep,
 )
-from taskloom.codec import Line, Replay, decode, find_whole
+from taskloom.codec import Line, Replay, decode, find_committed_prefix
 from taskloom.errors import StorageFailed
 from taskloom.log import Disk, JsonlLog
 from taskloom.log.disk import READ_WRITE
-from taskloom.runtime import Session, SyncBoard
+from taskloom.runtime import SyncBoard, TaskWriters
 from taskloom.testing import Crashed, FakeClock, MemoryDisk
 from tests.crash.scripts import BOSS, updating, worker
 
@@ -66,7 +66,7 @@ class Player:
     def __init__(self, disk: Disk, account: Account, clock: FakeClock | None = None) -> None:
         self.account = account
         self.clock = clock or FakeClock()
-        self.session = Session(JsonlLog(SESSION, disk=disk), "s1", clock=self.clock)
+        self.session = TaskWriters(JsonlLog(SESSION, disk=disk), "s1", clock=self.clock)
         self.board = SyncBoard(self.session)
 
     def send(self, command: CreateTask | Command, actor: Actor) -> Receipt | None:
@@ -129,7 +129,7 @@ def logs(disk: MemoryDisk) -> dict[str, list[Line]]:
         if path.parent != SESSION:
             continue
         data = disk.content(path)
-        whole = find_whole(data, after=0, crc=0, offset=0)
+        whole = find_committed_prefix(data, after=0, crc=0, offset=0)
         if whole.size_bytes:
             Replay().add(data[: whole.size_bytes])
             found[path.name] = decode(data[: whole.size_bytes], after=0)

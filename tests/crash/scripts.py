@@ -1,6 +1,6 @@
 """Logs for the crash tests, with everything known about how they were written.
 
-A `Script` decides and encodes as a desk does, and keeps, for each byte of the log, which
+A `Script` decides and encodes as a writer does, and keeps, for each byte of the log, which
 decision and which write it belongs to. `SCENARIOS` are five of them: every event type, decisions
 of 1, 3 and 64 events, one or several decisions to a write.
 """
@@ -36,7 +36,7 @@ from taskloom.board import (
     decide_create,
     evolve,
 )
-from taskloom.codec import Chain, Origin, Replay, encode
+from taskloom.codec import Chain, EventAuthor, Replay, encode
 from taskloom.testing import FakeClock
 
 TASK: Final = "plan"
@@ -134,7 +134,7 @@ class Script:
     def _write(self, events: list[Event], actor: Actor, evolved: int = 0) -> None:
         assert events, "every command of a script writes something"
         at = self.clock.now()
-        origin = Origin("s1", TASK, "e0", actor.agent_id, actor.run_id, at)
+        origin = EventAuthor("s1", TASK, "e0", actor.agent_id, actor.run_id, at)
         base, after = self.writes[-1].seq, self.decisions[-1].seq
         lines = encode(events, origin, self._chain, after=after, base=base)
         for seq, event in enumerate(events[evolved:], after + 1 + evolved):

@@ -11,30 +11,30 @@ from typing import Final
 
 import pytest
 
-from taskloom.codec import Whole, find_whole, read_mark, seals
+from taskloom.codec import CommittedPrefix, find_committed_prefix, read_header, seals
 from taskloom.codec.frame import chained
 from taskloom.log import JsonlLog
 from taskloom.runtime import restore
 from tests.board.stage import facts
 from tests.crash.scripts import SCENARIO_NAMES, Scenario, scenario
 
-Finder = Callable[[bytes], Whole]
+Finder = Callable[[bytes], CommittedPrefix]
 
 CRASH_POINTS_MIN: Final = 150_000
 
 
-def from_the_start(data: bytes) -> Whole:
-    return find_whole(data, after=0, crc=0, offset=0)
+def from_the_start(data: bytes) -> CommittedPrefix:
+    return find_committed_prefix(data, after=0, crc=0, offset=0)
 
 
-def without_marks(data: bytes) -> Whole:
+def without_marks(data: bytes) -> CommittedPrefix:
     """A reader that believes each sealed line by itself: the guard of TB-112 taken out."""
     size = seq = crc = 0
     for line in data.splitlines(keepends=True):
-        if not seals(line, crc) or read_mark(line) is None:
+        if not seals(line, crc) or read_header(line) is None:
             break
         size, seq, crc = size + len(line), seq + 1, chained(line, crc)
-    return Whole(size, seq, crc, len(data) - size)
+    return CommittedPrefix(size, seq, crc, len(data) - size)
 
 
 def check_cut(find: Finder, one: Scenario, at: int, data: bytes) -> None:
@@ -78,7 +78,9 @@ def test_a_reader_that_starts_anywhere_finds_the_same_end() -> None:
             for at in range(start.offset, len(one.data) + 1, 37):
                 data = one.data[start.offset : at]
                 for torn in (data, data + bytes(len(one.data) - at)):
-                    found = find_whole(torn, after=start.seq, crc=start.crc, offset=start.offset)
+                    found = find_committed_prefix(
+                        torn, after=start.seq, crc=start.crc, offset=start.offset
+                    )
                     end = max(one.whole_until(at), start)
                     assert (found.seq, found.size_bytes) == (end.seq, end.offset - start.offset)
                     points += 1
@@ -151,7 +153,7 @@ def test_two_million_crash_points(figure: Callable[[str], None]) -> None:
         start = one.writes[1 + number % (len(one.writes) - 1)]
         for at in range(start.offset, len(one.data) + 1):
             data = one.data[start.offset : at]
-            found = find_whole(data, after=start.seq, crc=start.crc, offset=start.offset)
+            found = find_committed_prefix(data, after=start.seq, crc=start.crc, offset=start.offset)
             assert found.seq == max(one.whole_until(at), start).seq
             points += 1
     figure(f"{points:,} crash points, 0 wrong")

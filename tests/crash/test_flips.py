@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from taskloom.board import EventType
-from taskloom.codec import Replay, find_whole, read_mark
+from taskloom.codec import Replay, find_committed_prefix, read_header
 from taskloom.errors import Damage, Unavailable
 from taskloom.log import JsonlLog
-from taskloom.runtime import Session
+from taskloom.runtime import TaskWriters
 from taskloom.testing import FakeClock
 from tests.crash.scripts import BOSS, NOTHING, SCENARIO_NAMES, TASK, End, Scenario, scenario
 
@@ -27,14 +27,14 @@ Reader = Callable[[bytes, End], object]
 
 def read_on(data: bytes, since: End) -> None:
     """Read on from what was read before; raises `Damage` if it is not what was written."""
-    find_whole(data, after=since.seq, crc=since.crc, offset=since.offset)
+    find_committed_prefix(data, after=since.seq, crc=since.crc, offset=since.offset)
 
 
 def read_without_checksums(data: bytes, since: End) -> None:
     """The guard taken out: lines are believed if they parse and are numbered right."""
     assert since == NOTHING
     for number, line in enumerate(data.splitlines(keepends=True), 1):
-        mark = read_mark(line)
+        mark = read_header(line)
         if mark is None or mark.wal_seq != number:
             raise Damage(number, "does not parse")
     Replay().add(data)
@@ -149,11 +149,11 @@ def test_a_session_reports_a_flip_with_path_and_line_and_leaves_the_file_alone(
             bad = bytearray(one.data)
             bad[at] ^= 1 << (at % 8)
             path.write_bytes(bad)
-            session = Session(JsonlLog(directory), "s1", clock=FakeClock())
+            session = TaskWriters(JsonlLog(directory), "s1", clock=FakeClock())
             session.resume()
             [found] = session.found()
             with pytest.raises(Unavailable) as caught:
-                session.desk(found.task_id).ask(lambda _: None, BOSS)
+                session.writer(found.task_id).ask(lambda _: None, BOSS)
             line = one.data.count(b"\n", 0, at) + 1
             details = caught.value.details
             assert details["wal_path"] == str(path)
@@ -190,6 +190,6 @@ def test_a_sector_of_zeros_within_the_last_write_cannot_be_told_from_a_torn_one(
     safe = one.writes[-2]
     for at in range(-(-safe.offset // 512) * 512, len(one.data) - 512, 512):
         lost = one.data[:at] + bytes(512) + one.data[at + 512 :]
-        found = find_whole(lost, after=0, crc=0, offset=0)
+        found = find_committed_prefix(lost, after=0, crc=0, offset=0)
         assert safe.seq <= found.seq
         assert found.seq == one.whole_until(found.size_bytes).seq

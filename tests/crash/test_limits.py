@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from taskloom import StorageFailed
-from taskloom.codec import find_whole
+from taskloom.codec import find_committed_prefix
 from taskloom.errors import Code, Damage
 from taskloom.log import JsonlWal, OsDisk, Position
 from taskloom.testing import Crashed, Fault, FaultyDisk, MemoryDisk
@@ -133,4 +133,4 @@ def test_without_the_fence_two_writers_spoil_the_log(tmp_path: Path) -> None:
         each.close()
     board.session.close()
     with pytest.raises(Damage):
-        find_whole(wal(tmp_path).read_bytes(), after=0, crc=0, offset=0)
+        find_committed_prefix(wal(tmp_path).read_bytes(), after=0, crc=0, offset=0)

@@ -90,17 +90,17 @@ def play(player: Player) -> None:
         if isinstance(first, CreateTask):
             player.send(first, actor)
             continue
-        desk = player.session.desk(first.task_id)
+        writer = player.session.writer(first.task_id)
         named = [(command.command_id or "", command, actor) for command, actor in group]
         account.doubtful.update(command_id for command_id, _, _ in named)
         tickets = [
-            (command_id, desk.offer(command, actor))
+            (command_id, writer.offer(command, actor))
             for command_id, command, actor in named
             if not isinstance(command, CreateTask)
         ]
         for command_id, ticket in tickets:
             assert ticket is not None
-            desk.settle(ticket)
+            writer.settle(ticket)
             account.note(command_id, ticket.answer)
 
 

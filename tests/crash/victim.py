@@ -15,7 +15,7 @@ from typing import Final
 
 from taskloom.board import Actor, Command, CreateTask, NewStep, Role, UpdateStep
 from taskloom.log import JsonlLog
-from taskloom.runtime import Session, session_dir
+from taskloom.runtime import TaskWriters, session_dir
 
 BOSS: Final = Actor(agent_id="boss", run_id="boss-1", session_id="s1", role=Role.ORCHESTRATOR)
 STEPS: Final = 8
@@ -31,20 +31,20 @@ def note(number: int) -> Command:
 
 def work(project: Path, batch: int, pipe: int) -> None:
     """Work until killed."""
-    session = Session(JsonlLog(session_dir(project, "s1")), "s1")
+    session = TaskWriters(JsonlLog(session_dir(project, "s1")), "s1")
     session.resume()
     if not session.found():
         steps = tuple(NewStep(step_id=f"s{n}", title="Step") for n in range(STEPS))
         session.create(CreateTask(task_id="plan", wal_name="plan", title="P", steps=steps), BOSS)
-    desk = session.desk("plan")
+    writer = session.writer("plan")
     number = 0
     while True:
         ticket = None
         for _ in range(batch):
-            ticket = desk.offer(note(number), BOSS)
+            ticket = writer.offer(note(number), BOSS)
             number += 1
         assert ticket is not None
-        desk.settle(ticket)
+        writer.settle(ticket)
         os.write(pipe, b"%d\n" % ticket.seq)
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conventions.tree import ROOT, files
 from tests.docs.blocks import CONSOLE, Story, blocks, stories
 from tests.docs.commands import commands, fits
-from tests.house.tree import ROOT, files
 
 PAGES = [str(p) for p in files() if p.suffix == ".md" and p.parts[0] in {p.name, "docs"}]
 """The pages at the top of the tree, and those of docs."""

@@ -6,7 +6,7 @@ import pytest
 from obstore.store import LocalStore, MemoryStore
 
 from taskloom.files import Backend, Creating, LocalFiles, Locking, MemoryFiles, Versioning
-from taskloom.files.objects import ObjectFiles
+from taskloom.files.object_store import ObjectFiles
 from taskloom.testing import FilesContract
 
 

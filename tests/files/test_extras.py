@@ -6,7 +6,7 @@ import sys
 import pytest
 
 MODULES = [
-    ("obstore", "taskloom.files.objects", "taskloom[objects]"),
+    ("obstore", "taskloom.files.object_store", "taskloom[objects]"),
     ("splintr", "taskloom.middleware.reduction.splintr_counter", "taskloom[tokens]"),
 ]
 

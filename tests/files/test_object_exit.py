@@ -8,7 +8,7 @@ import pytest
 _PROGRAM = """
 import anyio
 from obstore.store import MemoryStore
-from taskloom.files.objects import ObjectFiles
+from taskloom.files.object_store import ObjectFiles
 
 async def main():
     files = ObjectFiles(MemoryStore())

@@ -6,7 +6,7 @@ from typing import Final
 
 from taskloom.board import TERMINAL_EVENTS, EventType, Task, TaskStatus
 from taskloom.codec import Line, Replay
-from taskloom.runtime import Session
+from taskloom.runtime import TaskWriters
 from tests.board.exploring.invariants import OF_STATES
 from tests.board.stage import facts
 from tests.crash.play import SESSION, check, logs
@@ -72,11 +72,11 @@ def _each_claim_ends_once_before_the_next(lines: list[Line]) -> None:
 
 def _live_boards_say_what_the_logs_say(world: World) -> None:
     """A session that is opened now equals each Task's own replay, field by field."""
-    session: Session = world.processes[0].board.session
+    session: TaskWriters = world.processes[0].board.session
     for name in logs(world.disk):
         task = _replayed(world, name)
         if task.status is not TaskStatus.BLOCKED and not task.is_terminal:
-            assert session.desk(task.task_id).glance(facts) == facts(task)
+            assert session.writer(task.task_id).glance(facts) == facts(task)
     session.close()
 
 

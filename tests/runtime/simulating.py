@@ -34,7 +34,7 @@ from taskloom.board import (
 )
 from taskloom.errors import Refused
 from taskloom.log import Disk, JsonlLog
-from taskloom.runtime import Session, SyncBoard
+from taskloom.runtime import SyncBoard, TaskWriters
 from taskloom.testing import Crashed, FakeClock, Fault, FaultyDisk, MemoryDisk
 from tests.crash.play import SESSION, Account
 from tests.crash.scripts import BOSS, updating, worker
@@ -60,7 +60,7 @@ class Process:
     def use(self, disk: Disk) -> None:
         world = self._world
         log = JsonlLog(SESSION, disk=disk)
-        session = Session(log, "s1", clock=world.clock, new_prefix=world.new_prefix)
+        session = TaskWriters(log, "s1", clock=world.clock, new_prefix=world.new_prefix)
         self.board = SyncBoard(session)
 
     def fail_at(self, call: int, fault: Fault) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from taskloom import Actor, ClaimStep, CreateTask, Receipt, StepStatus, SyncBoard, UpdateStep
 from taskloom.log import Disk, Durability, Entry, JsonlLog, OsDisk
-from taskloom.runtime import Session, session_dir
+from taskloom.runtime import TaskWriters, session_dir
 from taskloom.testing import FakeClock
 from tests.crash.scripts import BOSS, new_task, step, worker
 
@@ -69,7 +69,7 @@ def board_on(
     """A session as another process would open it."""
     torn = project / ".taskloom" / "torn" / "s1"
     log = JsonlLog(session_dir(project, "s1"), torn_dir=torn, disk=disk, durability=durability)
-    return SyncBoard(Session(log, "s1", clock=clock or FakeClock()))
+    return SyncBoard(TaskWriters(log, "s1", clock=clock or FakeClock()))
 
 
 def create(board: SyncBoard, task_id: str = "plan", **more: object) -> Receipt:

@@ -23,7 +23,7 @@ from taskloom import (
 from taskloom.board import Command
 from taskloom.errors import Code
 from taskloom.log import JsonlLog
-from taskloom.runtime import Session, session_dir
+from taskloom.runtime import TaskWriters, session_dir
 from taskloom.testing import FakeClock
 from tests.crash.scripts import BOSS, new_task, step, updating
 from tests.runtime.staging import ANN, LONG_S, CountingDisk, board_on, claim, create, put, soon, wal
@@ -165,11 +165,11 @@ async def test_an_old_command_asked_for_again_does_not_hold_up_the_event_loop(
     first.session.close()
     disk = WatchedDisk()
     log = JsonlLog(session_dir(tmp_path, "s1"), disk=disk)
-    async with Board(Session(log, "s1", clock=FakeClock())) as board:
+    async with Board(TaskWriters(log, "s1", clock=FakeClock())) as board:
         command = ClaimStep(task_id="plan", step_id="a", command_id="mine")
-        desk = board.session.desk("plan")
+        writer = board.session.writer("plan")
         disk.readers.clear()
-        assert desk.offer(command, ANN, wait=False) is None
+        assert writer.offer(command, ANN, wait=False) is None
         assert disk.readers == set()
         with anyio.fail_after(LONG_S):
             again = await board.send(command, ANN)

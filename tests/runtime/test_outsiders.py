@@ -17,21 +17,21 @@ from tests.runtime.staging import ANN, BOB, board_on, claim, create, soon, wal
 def test_a_forked_child_does_not_take_its_parents_turn_for_its_own(tmp_path: Path) -> None:
     board = board_on(tmp_path)
     create(board)
-    desk = board.session.desk("plan")
-    ticket = desk.offer(ClaimStep(task_id="plan", step_id="a"), worker("parent-1"))
-    assert ticket is not None  # Decided, not yet durable: the turn is the parent's.
+    writer = board.session.writer("plan")
+    pending = writer.offer(ClaimStep(task_id="plan", step_id="a"), worker("parent-1"))
+    assert pending is not None  # Decided, not yet durable: the turn is the parent's.
     child = os.fork()
     if child == 0:  # Whatever happens here must not come back into the test runner.
         code = 1
         try:
-            taken = desk.offer(
+            taken = writer.offer(
                 ClaimStep(task_id="plan", step_id="c"), worker("child-1"), wait=False
             )
             code = 0 if taken is None else 2
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
-    desk.settle(ticket)
+    writer.settle(pending)
     board.session.close()
     assert os.waitstatus_to_exitcode(status) == 0
     assert board_on(tmp_path).get("plan", BOSS).step("a").status == "claimed"

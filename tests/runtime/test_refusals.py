@@ -9,7 +9,7 @@ import anyio
 import msgspec
 import pytest
 
-import taskloom.runtime.desk as desk_module
+import taskloom.runtime.task_writer as desk_module
 from taskloom import (
     Actor,
     Board,
@@ -29,8 +29,8 @@ from taskloom import (
 from taskloom.board import DEFAULT_RULES
 from taskloom.errors import Code
 from taskloom.log import JsonlLog
-from taskloom.runtime import Session, session_dir
-from taskloom.runtime.ticket import Ticket
+from taskloom.runtime import TaskWriters, session_dir
+from taskloom.runtime.pending_answer import PendingAnswer
 from taskloom.testing import FakeClock, Fault, FaultyDisk, MemoryDisk
 from tests.board.stage import facts
 from tests.crash.scripts import BOSS, updating, worker
@@ -94,7 +94,7 @@ def test_a_refusal_takes_back_a_past_lease_durably_and_gives_the_turn_back(why: 
 
 async def on_a_loop(disk: MemoryDisk, clock: FakeClock) -> Board:
     log = JsonlLog(session_dir(PROJECT, "s1"), disk=disk)
-    board = Board(Session(log, "s1", clock=clock))
+    board = Board(TaskWriters(log, "s1", clock=clock))
     await board.__aenter__()
     return board
 
@@ -148,28 +148,28 @@ def test_a_refusal_during_the_last_sync_of_a_turn_leaves_nobody_waiting() -> Non
     board = board_on(PROJECT, disk=disk, clock=clock)
     create(board)
     claim(board, "a", ANN)
-    desk = board.session.desk("plan")
-    tickets: list[Ticket[Receipt]] = []
+    writer = board.session.writer("plan")
+    pending_answers: list[PendingAnswer[Receipt]] = []
     refused: list[Code] = []
 
     def offer(command: object, actor: Actor) -> None:
-        ticket = desk.offer(cast(Any, command), actor)
-        assert ticket is not None
-        tickets.append(ticket)
+        pending = writer.offer(cast(Any, command), actor)
+        assert pending is not None
+        pending_answers.append(pending)
 
     def meanwhile() -> None:
-        if len(tickets) < 4:
+        if len(pending_answers) < 4:
             offer(renaming(), BOSS)
-        elif len(tickets) == 4:  # The fourth sync is the last one of a turn.
+        elif len(pending_answers) == 4:  # The fourth sync is the last one of a turn.
             clock.move(2 * HALF)
             offer(ClaimStep(task_id="plan", step_id="nope"), BOB)
 
     disk.meanwhile = meanwhile
     offer(renaming(), BOSS)
-    for ticket in tickets:  # It grows while the disk is busy.
-        desk.settle(ticket)
+    for pending in pending_answers:  # It grows while the disk is busy.
+        writer.settle(pending)
         try:
-            assert ticket.answer
+            assert pending.answer
         except Refused as no:
             refused.append(no.code)
     disk.meanwhile = None
@@ -204,15 +204,15 @@ def test_a_refusal_waits_for_the_change_it_rests_on() -> None:
     disk = MemoryDisk()
     board = board_on(PROJECT, disk=disk)
     create(board)
-    desk = board.session.desk("plan")
-    won = desk.offer(ClaimStep(task_id="plan", step_id="a"), ANN)
-    lost = desk.offer(ClaimStep(task_id="plan", step_id="a"), BOB)
+    writer = board.session.writer("plan")
+    won = writer.offer(ClaimStep(task_id="plan", step_id="a"), ANN)
+    lost = writer.offer(ClaimStep(task_id="plan", step_id="a"), BOB)
     assert won is not None
     assert lost is not None
-    assert not desk.is_safe(lost)
-    desk.settle(lost)
+    assert not writer.is_safe(lost)
+    writer.settle(lost)
     assert disk.unsynced() == {}
-    assert desk.is_safe(won)
+    assert writer.is_safe(won)
     with pytest.raises(Refused) as caught:
         assert lost.answer
     assert caught.value.code is Code.STEP_ALREADY_CLAIMED
@@ -221,7 +221,7 @@ def test_a_refusal_waits_for_the_change_it_rests_on() -> None:
 @pytest.mark.spec("TB-111")
 async def test_if_the_change_a_refusal_rests_on_fails_the_refusal_is_not_given() -> None:
     faulty = FaultyDisk(MemoryDisk(), Fault.EIO, at=1, calls=("sync_data",))
-    board = Board(Session(JsonlLog(session_dir(PROJECT, "s1"), disk=faulty), "s1"))
+    board = Board(TaskWriters(JsonlLog(session_dir(PROJECT, "s1"), disk=faulty), "s1"))
     await anyio.to_thread.run_sync(create, SyncBoard(board.session))
     take = ClaimStep(task_id="plan", step_id="a")
     with anyio.fail_after(LONG_S):
@@ -257,18 +257,18 @@ def test_a_bug_while_a_change_is_applied_leaves_no_gap_and_no_half_change(
     disk = MemoryDisk()
     board = board_on(PROJECT, disk=disk)
     create(board)
-    before = board.session.desk("plan").glance(facts)
+    before = board.session.writer("plan").glance(facts)
     with monkeypatch.context() as patch:
         patch.setattr(desk_module, "evolve", Stumbling(desk_module.evolve))
         with pytest.raises(TaskloomError) as caught:
             board.send(COMPLETE_A, BOSS)
     assert caught.value.code is Code.INTERNAL_ERROR
-    assert soon(lambda: board.session.desk("plan").glance(facts)) == before
+    assert soon(lambda: board.session.writer("plan").glance(facts)) == before
     assert soon(lambda: board.send(renaming("after"), BOSS)).seq == 5
     assert put(board, "a", "completed", BOSS).seq == 7
     again = board_on(PROJECT, disk=disk.another_process())
-    live = board.session.desk("plan").glance(facts)
-    assert again.session.desk("plan").glance(facts) == live
+    live = board.session.writer("plan").glance(facts)
+    assert again.session.writer("plan").glance(facts) == live
     assert again.get("plan", BOSS).title == "after"
 
 
@@ -278,15 +278,15 @@ def test_a_bug_takes_what_was_not_durable_with_it_and_says_so(
     disk = MemoryDisk()
     board = board_on(PROJECT, disk=disk)
     create(board)
-    desk = board.session.desk("plan")
-    staged = desk.offer(renaming("lost"), BOSS)
+    writer = board.session.writer("plan")
+    staged = writer.offer(renaming("lost"), BOSS)
     assert staged is not None
     with monkeypatch.context() as patch:
         patch.setattr(desk_module, "evolve", Stumbling(desk_module.evolve))
         with pytest.raises(TaskloomError):
             board.send(COMPLETE_A, BOSS)
     with pytest.raises(TaskloomError) as caught:
-        desk.settle(staged)
+        writer.settle(staged)
     assert caught.value.code is Code.INTERNAL_ERROR
     assert soon(lambda: board.get("plan", BOSS)).title == "Plan"
     assert board.send(renaming("kept"), BOSS).seq == 5
@@ -296,7 +296,7 @@ def test_a_bug_during_a_sync_spares_what_is_being_synced(monkeypatch: pytest.Mon
     disk = BusyDisk()
     board = board_on(PROJECT, disk=disk)
     create(board)
-    desk = board.session.desk("plan")
+    writer = board.session.writer("plan")
     seen: list[object] = []
 
     def meanwhile() -> None:
@@ -304,10 +304,10 @@ def test_a_bug_during_a_sync_spares_what_is_being_synced(monkeypatch: pytest.Mon
         with monkeypatch.context() as patch:
             patch.setattr(desk_module, "evolve", Stumbling(desk_module.evolve))
             with pytest.raises(TaskloomError) as caught:
-                desk.offer(COMPLETE_A, BOSS)
+                writer.offer(COMPLETE_A, BOSS)
         seen.append(caught.value.code)
         # The state is gone until the sync is over: whoever cannot wait is sent to a thread.
-        seen.append(desk.offer(renaming("too early"), BOSS, wait=False))
+        seen.append(writer.offer(renaming("too early"), BOSS, wait=False))
 
     disk.meanwhile = meanwhile
     assert board.send(renaming("kept"), BOSS).seq == 5

@@ -15,8 +15,8 @@ import pytest
 from taskloom import Board, ClaimStep, FailTask, MemoryLog, Record, Refused, SyncBoard, open_board
 from taskloom.errors import Code, StorageFailed
 from taskloom.log import Disk, JsonlLog, OsDisk
-from taskloom.runtime import Session, session_dir
-from taskloom.runtime.desk import QUICK_S
+from taskloom.runtime import TaskWriters, session_dir
+from taskloom.runtime.task_writer import QUICK_S
 from taskloom.testing import FakeClock, Fault, FaultyDisk
 from tests.crash.scripts import BOSS, new_task, step, updating, worker
 from tests.runtime.staging import ANN, BOB, board_on, claim, create, put, raw_lines, wal
@@ -172,7 +172,9 @@ class SlowDisk(OsDisk):
 
 
 def slow_board(project: Path, disk: Disk) -> Board:
-    return Board(Session(JsonlLog(session_dir(project, "s1"), disk=disk), "s1", clock=FakeClock()))
+    return Board(
+        TaskWriters(JsonlLog(session_dir(project, "s1"), disk=disk), "s1", clock=FakeClock())
+    )
 
 
 async def test_while_the_disk_is_slow_the_loop_goes_on_and_everybody_shares_the_next_sync(

@@ -123,13 +123,13 @@ def test_a_failed_append_changes_nothing_and_a_retry_leaves_no_gap(
     healthy = wal(tmp_path).read_bytes()
     disk = FaultyDisk(CountingDisk(), fault, at=1, calls=("write",))
     board = board_on(tmp_path, disk=disk)
-    before = board.session.desk("plan").glance(facts)
+    before = board.session.writer("plan").glance(facts)
     with pytest.raises(StorageFailed) as caught:
         claim(board, "a")
     assert caught.value.details["outcome"] == "not_written"
     assert wal(tmp_path).read_bytes() == healthy
     disk.mend()
-    assert board.session.desk("plan").glance(facts) == before
+    assert board.session.writer("plan").glance(facts) == before
     assert claim(board, "a").seq == 5
     assert [line["wal_seq"] for line in raw_lines(wal(tmp_path))] == [1, 2, 3, 4, 5]
     board.session.close()
@@ -244,12 +244,12 @@ def test_resume_comes_to_the_same_task_field_by_field(tmp_path: Path) -> None:
     board.send(updating({"op": "update_step", "step_id": "a", "fields": {"title": "new"}}), BOSS)
     board.send(updating({"op": "update_task", "status": "blocked", "reason": "wait"}), BOSS)
     board.send(updating({"op": "cancel_step", "step_id": "c"}), BOSS)
-    live = board.session.desk("plan").glance(facts)
+    live = board.session.writer("plan").glance(facts)
     view = board.get("plan", BOSS)
     board.session.close()
     again = board_on(tmp_path, clock=clock)
     again.session.resume()
-    assert again.session.desk("plan").glance(facts) == live
+    assert again.session.writer("plan").glance(facts) == live
     assert again.get("plan", BOSS) == view
     again.session.close()
 

@@ -94,9 +94,9 @@ def test_any_text_in_any_field_round_trips_or_is_refused(field: str, text: str) 
             code = refusal.code
         assert code in (None, Code.VALIDATION_ERROR)
         if board.session.found():
-            live = board.session.desk("plan").glance(facts)
+            live = board.session.writer("plan").glance(facts)
             again = board_on(Path(folder), clock=clock)
-            assert again.session.desk("plan").glance(facts) == live
+            assert again.session.writer("plan").glance(facts) == live
             assert text in leaves(live) or code is not None
             again.session.close()
         else:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from taskloom import AddStep, DeleteStep, UpdateBoard, UpdateTask
-from taskloom.runtime.inspect import inspect
+from taskloom.runtime.read_only_log import inspect
 from taskloom.view.compare import compare
-from taskloom.view.lists import draw_comparison
+from taskloom.view.tables import draw_comparison
 from tests.view.boards import Stage, diamond, step
 from tests.view.golden import as_text, check
 

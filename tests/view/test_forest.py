@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskloom.board import StepStatus, StepView
-from taskloom.view.forest import DEPTH_MAX, Row, lay_out
+from taskloom.view.dag_layout import DEPTH_MAX, Row, layout_dag
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -32,13 +32,13 @@ def view(step_id: str, *after: str) -> StepView:
 
 
 def rows(*steps: StepView) -> list[tuple[str, int]]:
-    return [(row.step.step_id, row.depth) for row in lay_out(steps)]
+    return [(row.step.step_id, row.depth) for row in layout_dag(steps)]
 
 
 def test_a_diamond_ends_under_its_last_side_and_is_named_under_the_other() -> None:
     steps = [view("a"), view("b", "a"), view("c", "a"), view("d", "b", "c")]
     assert rows(*steps) == [("a", 0), ("b", 1), ("c", 1), ("d", 2)]
-    named = {row.step.step_id: row.named for row in lay_out(steps)}
+    named = {row.step.step_id: row.named for row in layout_dag(steps)}
     assert named == {"a": (), "b": ("d",), "c": (), "d": ()}
 
 
@@ -57,7 +57,7 @@ def test_a_dependency_that_is_not_among_the_steps_is_no_parent() -> None:
 
 def test_a_chain_of_thousands_neither_recurses_nor_indents_without_end() -> None:
     chain = [view("s0"), *(view(f"s{n}", f"s{n - 1}") for n in range(1, 5000))]
-    laid = list(lay_out(chain))
+    laid = list(layout_dag(chain))
     assert [row.depth for row in laid] == list(range(5000))
     assert max(len(row.lines) for row in laid) <= DEPTH_MAX
 
@@ -68,7 +68,7 @@ def test_every_step_stands_once_below_one_it_waits_for(wanted: list[set[int]]) -
         view(f"s{n}", *(f"s{on}" for on in sorted(above) if on < n))
         for n, above in enumerate(wanted)
     ]
-    laid = list(lay_out(steps))
+    laid = list(layout_dag(steps))
     assert sorted(row.step.step_id for row in laid) == sorted(step.step_id for step in steps)
     path: list[Row] = []
     for row in laid:

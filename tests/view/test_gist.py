@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskloom.board import EventType
-from taskloom.view.gist import gist
+from taskloom.view.event_line import gist
 
 TOLD: list[tuple[str, dict[str, object], str]] = [
     ("task_created", {"task": {"title": "T", "steps": [{}, {}]}}, "“T”, 2 steps"),

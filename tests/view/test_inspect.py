@@ -10,8 +10,8 @@ import pytest
 from taskloom import CancelTask, Unavailable
 from taskloom.codec import Chain
 from taskloom.errors import StorageFailed
-from taskloom.runtime.inspect import WalFile, inspect
-from taskloom.runtime.survey import Health, verify
+from taskloom.runtime.log_verification import Health, verify
+from taskloom.runtime.read_only_log import ReadOnlyLog, inspect
 from tests.view.boards import Stage, diamond, reference_wal, step
 
 
@@ -38,7 +38,7 @@ def test_a_later_change_does_not_alter_an_earlier_moment(stage: Stage) -> None:
 
 def test_nobody_waits_for_a_slow_reader(stage: Stage) -> None:
     path = diamond(stage)
-    with closing(WalFile(path)) as wal:
+    with closing(ReadOnlyLog(path)) as wal:
         entries = wal.entries()
         next(entries)
         writer = os.open(path, os.O_RDWR)
@@ -49,7 +49,7 @@ def test_nobody_waits_for_a_slow_reader(stage: Stage) -> None:
 
 def test_a_reader_goes_on_where_it_stopped_and_knows_the_end(stage: Stage) -> None:
     path = stage.create("t", [step("a")])
-    with closing(WalFile(path)) as wal:
+    with closing(ReadOnlyLog(path)) as wal:
         assert [entry.wal_seq for entry in wal.entries()] == [1, 2, 3]
         assert list(wal.entries()) == []
         stage.send(CancelTask(task_id="t"))
@@ -59,7 +59,7 @@ def test_a_reader_goes_on_where_it_stopped_and_knows_the_end(stage: Stage) -> No
 
 def test_a_file_that_was_cut_while_it_was_read_is_damage(stage: Stage) -> None:
     path = diamond(stage)
-    with closing(WalFile(path)) as wal:
+    with closing(ReadOnlyLog(path)) as wal:
         list(wal.entries())
         os.truncate(path, 100)
         with pytest.raises(Unavailable, match="cut to 100 bytes"):
@@ -73,7 +73,7 @@ def test_a_long_log_is_read_in_pieces(stage: Stage) -> None:
     seen = inspect(path, watch=read.append)
     assert sum(read) == path.stat().st_size
     assert seen.last_seq == 3002
-    with closing(WalFile(path)) as wal:
+    with closing(ReadOnlyLog(path)) as wal:
         assert [entry.wal_seq for entry in wal.entries(after=2990)] == list(range(2991, 3003))
 
 

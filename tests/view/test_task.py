@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from taskloom import CancelTask, CompleteTask, StepStatus, UpdateStep
-from taskloom.runtime.inspect import Inspection, inspect
-from taskloom.view.choice import Choice
-from taskloom.view.live import draw_live
+from taskloom.runtime.read_only_log import Inspection, inspect
+from taskloom.view.step_filter import Choice
 from taskloom.view.task import draw_task
 from tests.view.boards import Stage, change_after_dispatch, diamond, reference_wal, step
 from tests.view.golden import as_text, check
@@ -107,8 +106,3 @@ def test_a_lease_that_is_over_is_shown_as_held_until_somebody_takes_it_back(stag
     seen = inspect(diamond(stage))
     later = datetime(2026, 1, 1, 1, tzinfo=UTC)
     assert "by ann, lease over for 54m" in as_text(draw_task(seen, EVERYTHING, later))
-
-
-def test_the_live_board_has_one_line_a_step(stage: Stage) -> None:
-    seen = inspect(diamond(stage))
-    check(as_text(draw_live(seen.view, seen.view.updated_at), width=80), GOLDEN / "live.txt")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskloom.view import words
+from taskloom.view import format
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -26,20 +26,20 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
     ],
 )
 def test_what_a_terminal_would_obey_is_shown_instead(text: str, shown: str) -> None:
-    assert words.one_line(text) == shown
+    assert format.one_line(text) == shown
 
 
 @pytest.mark.spec("TB-124")
 @given(st.text(st.characters(), max_size=50))
 def test_any_text_becomes_one_line_that_utf_8_can_hold(text: str) -> None:
-    line = words.one_line(text)
+    line = format.one_line(text)
     assert len(line.splitlines()) <= 1
     assert "\x1b" not in line
     line.encode()
 
 
 def test_a_long_text_is_cut_with_an_ellipsis() -> None:
-    assert words.one_line("x" * 1000, 10) == "x" * 9 + "…"
+    assert format.one_line("x" * 1000, 10) == "x" * 9 + "…"
 
 
 @pytest.mark.parametrize(
@@ -54,31 +54,31 @@ def test_a_long_text_is_cut_with_an_ellipsis() -> None:
     ],
 )
 def test_a_span_has_its_two_largest_units(seconds: float, shown: str) -> None:
-    assert words.span(timedelta(seconds=seconds)) == shown
+    assert format.span(timedelta(seconds=seconds)) == shown
 
 
 def test_a_lease_says_what_is_left_or_since_when_it_is_over() -> None:
     minute = timedelta(minutes=1)
-    assert words.lease(NOON + minute, NOON) == "lease 1m 00s left"
-    assert words.lease(NOON - minute, NOON) == "lease over for 1m 00s"
-    assert words.lease(NOON, NOON) == "lease over for 0.0s"
+    assert format.lease(NOON + minute, NOON) == "lease 1m 00s left"
+    assert format.lease(NOON - minute, NOON) == "lease over for 1m 00s"
+    assert format.lease(NOON, NOON) == "lease over for 0.0s"
 
 
 def test_moments_are_told_in_utc() -> None:
     east = NOON.astimezone(tz=None).astimezone()
-    assert words.moment(east) == "2026-01-01 12:00:00"
-    assert words.moment(None) == ""
+    assert format.moment(east) == "2026-01-01 12:00:00"
+    assert format.moment(None) == ""
 
 
 @pytest.mark.parametrize(
     ("size", "shown"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (3 << 30, "3.0 GiB")]
 )
 def test_sizes_have_the_unit_that_fits(size: int, shown: str) -> None:
-    assert words.size(size) == shown
+    assert format.size(size) == shown
 
 
 def test_few_are_named_and_the_others_counted() -> None:
-    assert words.some(["a", "b"]) == "a, b"
-    assert words.some(list("abcdefg")) == "a, b, c, d, e and 2 more"
-    assert words.plural(1, "step") == "1 step"
-    assert words.plural(1200, "step") == "1,200 steps"
+    assert format.some(["a", "b"]) == "a, b"
+    assert format.some(list("abcdefg")) == "a, b, c, d, e and 2 more"
+    assert format.plural(1, "step") == "1 step"
+    assert format.plural(1200, "step") == "1,200 steps"

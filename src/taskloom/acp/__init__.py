@@ -1,8 +1,9 @@
 """The editor's door: an agent of the Agent Client Protocol, and plans in the client's plan view."""
 
-from taskloom.acp.dialect import Dialect, Update, dialect_of
-from taskloom.acp.entries import step_entry, task_plan
-from taskloom.acp.plans import (
+from taskloom.acp.options import AcpOptions
+from taskloom.acp.plans.encoding import PlanFormat, Update, plan_format_of
+from taskloom.acp.plans.from_board import step_entry, task_plan
+from taskloom.acp.plans.plan import (
     EntryState,
     FilePlan,
     ItemsPlan,
@@ -11,25 +12,24 @@ from taskloom.acp.plans import (
     PlanEntry,
     Priority,
 )
-from taskloom.acp.publisher import PlanPublisher, Send, over
+from taskloom.acp.plans.publisher import PlanPublisher, Send, over
 from taskloom.acp.serve import serve, serve_stdio
-from taskloom.acp.setup import Setup
 
 __all__ = [
-    "Dialect",
+    "AcpOptions",
     "EntryState",
     "FilePlan",
     "ItemsPlan",
     "MarkdownPlan",
     "Plan",
     "PlanEntry",
+    "PlanFormat",
     "PlanPublisher",
     "Priority",
     "Send",
-    "Setup",
     "Update",
-    "dialect_of",
     "over",
+    "plan_format_of",
     "serve",
     "serve_stdio",
     "step_entry",

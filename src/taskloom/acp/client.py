@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
-from taskloom.acp.dialect import Update
+from taskloom.acp.plans.encoding import Update
 
 
 class Wire(Protocol):

@@ -7,7 +7,7 @@ import msgspec
 
 from taskloom.acp.transcript import Asked, Over, Recalled, Record, Said, Told
 from taskloom.agent import Language, Message
-from taskloom.agent.texts import texts
+from taskloom.agent.model_texts import texts
 
 BYTES_PER_TOKEN: Final = 4
 

@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from msgspec import Struct
 
-from taskloom.acp.tool_cards import HOUSE_TOOLS
+from taskloom.acp.tool_call_info import HOUSE_TOOLS
 from taskloom.agent import ImagePart, TextPart, Tool, ToolInfo, as_tool, call_id
 from taskloom.agent.messages import Part
 from taskloom.agent.workspace.process import harmless_environment

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from taskloom.acp.blocks import blocks_of
-from taskloom.acp.call_desk import public_id
-from taskloom.acp.dialect import Update
-from taskloom.acp.telling import result_content
-from taskloom.acp.tool_cards import card_of, raw_output
+from taskloom.acp.content_blocks import blocks_of
+from taskloom.acp.event_updates import result_content
+from taskloom.acp.plans.encoding import Update
+from taskloom.acp.tool_call_info import raw_output, tool_call_info
+from taskloom.acp.tool_call_tracker import public_id
 from taskloom.acp.transcript import Asked, Over, Recalled, Record, Said, Told
 from taskloom.agent import Message
 
@@ -44,7 +44,7 @@ def _reply(
     yield from _chunks("agent_message_chunk", message, message.id)
     for call in message.tool_calls:
         id_ = calls[call.id] = public_id(message.id, call.id)
-        card = card_of(call, cwd, kinds)
+        card = tool_call_info(call, cwd, kinds)
         yield {"sessionUpdate": "tool_call", **card.as_call(id_), "status": "pending"}
 
 

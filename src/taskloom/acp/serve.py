@@ -9,17 +9,17 @@ from typing import Final
 import anyio
 from acp.connection import Connection
 
+from taskloom.acp.agent import AcpAgent
 from taskloom.acp.client import Client
-from taskloom.acp.door import Door
-from taskloom.acp.lines import LineTransport
-from taskloom.acp.setup import Setup
+from taskloom.acp.jsonrpc_transport import JsonRpcTransport
+from taskloom.acp.options import AcpOptions
 from taskloom.acp.stdio import take_stdio
 
 SHUT_S: Final = 10.0
 """How long turns may take to end in order when the client has left."""
 
 
-async def serve_stdio(setup: Setup) -> None:
+async def serve_stdio(setup: AcpOptions) -> None:
     """Serve the client on standard input and output until it closes them, or asks us to end.
 
     Editors end their agents with SIGTERM: what runs is then ended in order as well, and no
@@ -30,15 +30,15 @@ async def serve_stdio(setup: Setup) -> None:
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     with suppress(asyncio.CancelledError):
-        await serve(setup, LineTransport(source, drain))
+        await serve(setup, JsonRpcTransport(source, drain))
 
 
-async def serve(setup: Setup, transport: LineTransport) -> None:
+async def serve(setup: AcpOptions, transport: JsonRpcTransport) -> None:
     """Serve one client over a transport until its end."""
     # What the SDK logs about a client's mistakes goes with our own words to standard error.
     logging.getLogger("taskloom.acp").debug("a client is served")
     client = Client()
-    door = Door(setup, client)
+    door = AcpAgent(setup, client)
     connection = Connection(door.handle, transport, listening=False)
     client.attach(connection)
     try:

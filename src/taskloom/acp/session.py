@@ -8,18 +8,18 @@ from typing import Any
 
 import anyio.to_thread
 
-from taskloom.acp.call_desk import CallDesk
 from taskloom.acp.client import Client
-from taskloom.acp.dialect import Update
 from taskloom.acp.history import fit, recall
 from taskloom.acp.modes import Mode, modes_of
+from taskloom.acp.options import AcpOptions
 from taskloom.acp.permissions import Permissions
-from taskloom.acp.publisher import PlanPublisher
-from taskloom.acp.setup import Setup
-from taskloom.acp.shelf import PlanShelf
-from taskloom.acp.staff import Staff
-from taskloom.acp.store import SessionCard, SessionStore
-from taskloom.acp.task_list import TaskList
+from taskloom.acp.plans.encoding import Update
+from taskloom.acp.plans.from_task_list import TaskList
+from taskloom.acp.plans.published import PublishedPlans
+from taskloom.acp.plans.publisher import PlanPublisher
+from taskloom.acp.session_store import SessionInfo, SessionStore
+from taskloom.acp.session_workers import SessionWorkers
+from taskloom.acp.tool_call_tracker import ToolCallTracker
 from taskloom.acp.transcript import Record, Transcript
 from taskloom.agent import Message
 from taskloom.errors import TaskloomError
@@ -31,7 +31,7 @@ class LiveSession:
     """One session. Everything in it belongs to one event loop."""
 
     def __init__(
-        self, card: SessionCard, *, setup: Setup, store: SessionStore, client: Client
+        self, card: SessionInfo, *, setup: AcpOptions, store: SessionStore, client: Client
     ) -> None:
         """Open it; nothing is read or sent yet."""
         self.card = card
@@ -41,14 +41,14 @@ class LiveSession:
         self.cwd = Path(card.cwd)
         self.folder = store.folder(card)
         self.modes = modes_of(orchestrates=setup.make_pools is not None)
-        self.desk = CallDesk(card.session_id, self.send)
+        self.desk = ToolCallTracker(card.session_id, self.send)
         state = self.cwd / setup.state_dir
         self.permissions = Permissions(client, self.desk, setup.allows, state)
         self.publisher = PlanPublisher(self.send, client.capabilities)
         self.publisher.hold()  # Plans go out within turns, where the client looks for them.
-        self.shelf = PlanShelf(self.folder / "plans.json", self.publisher)
+        self.shelf = PublishedPlans(self.folder / "plans.json", self.publisher)
         self.tasks = TaskList(self.folder, self.publisher, setup.language)
-        self.staff = Staff(self)
+        self.staff = SessionWorkers(self)
         self.transcript = Transcript(self.folder / "transcript.jsonl")
         self.messages: list[Message] = []
         self.has_left_out = False

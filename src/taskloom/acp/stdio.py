@@ -10,7 +10,7 @@ import stat
 import sys
 import threading
 
-from taskloom.acp.lines import Drain, Source
+from taskloom.acp.jsonrpc_transport import Drain, Source
 
 _PIECE_BYTES = 64 * 1024
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from taskloom.agent import Message
 from taskloom.codec.frame import Chain
-from taskloom.codec.tail import DECODE_ERRORS
+from taskloom.codec.torn_tail import DECODE_ERRORS
 from taskloom.errors import Code, Damage, Refused, StorageFailed
 from taskloom.log.disk import CREATE, OsDisk
 from taskloom.log.jsonl_wal import JsonlWal

@@ -4,13 +4,13 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from taskloom.acp.call_desk import CallDesk
-from taskloom.acp.dialect import META
-from taskloom.acp.publisher import Send
-from taskloom.acp.telling import Telling
-from taskloom.acp.tool_cards import card_of
+from taskloom.acp.event_updates import UpdateWriter
+from taskloom.acp.plans.encoding import META
+from taskloom.acp.plans.publisher import Send
+from taskloom.acp.tool_call_info import tool_call_info
+from taskloom.acp.tool_call_tracker import ToolCallTracker
 from taskloom.agent import ModelReply, ToolStarted
-from taskloom.orchestra import Child, Said
+from taskloom.orchestrator import RunOutput, WorkerRun
 
 LINES_MAX: Final = 8
 """Lines of progress shown with a run: what it does now, and a little of what it did."""
@@ -23,7 +23,7 @@ class WorkerView(Protocol):
         """Show that it has begun."""
         ...
 
-    async def tell(self, said: Said) -> None:
+    async def tell(self, said: RunOutput) -> None:
         """Show something it said."""
         ...
 
@@ -36,14 +36,18 @@ async def _unheard(_: object) -> None:
     """Leave a worker's own events: they are no plans of this session."""
 
 
-def _words(child: Child) -> str:
-    return f"{child.agent_id}: {child.task_title or child.task_id}"
+def _words(worker_run: WorkerRun) -> str:
+    return f"{worker_run.agent_id}: {worker_run.task_title or worker_run.task_id}"
 
 
-def _details(child: Child) -> dict[str, Any]:
-    details = {"runId": child.run_id, "worker": child.agent_id, "taskId": child.task_id}
-    if child.step_id is not None:
-        details["stepId"] = child.step_id
+def _details(worker_run: WorkerRun) -> dict[str, Any]:
+    details = {
+        "runId": worker_run.run_id,
+        "worker": worker_run.agent_id,
+        "taskId": worker_run.task_id,
+    }
+    if worker_run.step_id is not None:
+        details["stepId"] = worker_run.step_id
     return {META: details}
 
 
@@ -51,14 +55,14 @@ class SubagentView:
     """A run as a session of its own, for a client that announced subagents."""
 
     def __init__(
-        self, child: Child, desk: CallDesk, send: Send, send_child: Send, cwd: Path
+        self, worker_run: WorkerRun, desk: ToolCallTracker, send: Send, send_child: Send, cwd: Path
     ) -> None:
         """Announce it on the parent's stream; tell it on its own."""
-        self._child = child
+        self._child = worker_run
         self._send = send
         self._send_child = send_child
         self._desk = desk
-        self._telling = Telling(send_child, desk, cwd, kinds={}, heard=_unheard)
+        self._telling = UpdateWriter(send_child, desk, cwd, kinds={}, heard=_unheard)
 
     async def begin(self) -> None:
         """Announce the child session, before anything is sent on it."""
@@ -70,7 +74,7 @@ class SubagentView:
             _meta=_details(self._child),
         )
 
-    async def tell(self, said: Said) -> None:
+    async def tell(self, said: RunOutput) -> None:
         """Tell it on the child's stream."""
         if isinstance(said, str):
             content = {"type": "text", "text": f"{said}\n"}
@@ -94,9 +98,9 @@ class SubagentView:
 class ToolCallView:
     """A run as a tool call of the orchestrator, for every other client."""
 
-    def __init__(self, child: Child, desk: CallDesk, send: Send, cwd: Path) -> None:
+    def __init__(self, worker_run: WorkerRun, desk: ToolCallTracker, send: Send, cwd: Path) -> None:
         """Show it on the session's own stream."""
-        self._child = child
+        self._child = worker_run
         self._send = send
         self._cwd = cwd
         self._desk = desk
@@ -116,16 +120,16 @@ class ToolCallView:
             }
         )
 
-    async def tell(self, said: Said) -> None:
+    async def tell(self, said: RunOutput) -> None:
         """Show what it does now."""
         if isinstance(said, ModelReply):
             for call in said.message.tool_calls:
-                self._desk.put(said.message.id, call.id, card_of(call, self._cwd))
+                self._desk.put(said.message.id, call.id, tool_call_info(call, self._cwd))
                 self._desk.announce(call.id)
         if isinstance(said, str):
             await self._progress(said)
         elif isinstance(said, ToolStarted):
-            await self._progress(card_of(said.call, self._cwd).title)
+            await self._progress(tool_call_info(said.call, self._cwd).title)
 
     async def end(self) -> None:
         """Show its result."""

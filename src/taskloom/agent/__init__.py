@@ -6,21 +6,7 @@ Everything a user of the agent types is here; `docs/guide` shows how it is used.
 from taskloom.agent.agent import Agent
 from taskloom.agent.chat_model import ChatModel, Delta, ModelRequest, ToolInfo
 from taskloom.agent.checkpoints import CheckpointStore, DirectoryCheckpoints, MemoryCheckpoints
-from taskloom.agent.events import (
-    CustomEvent,
-    Event,
-    ModelDelta,
-    ModelReply,
-    ModelSuperseded,
-    NestedEvent,
-    RunEnded,
-    RunFailed,
-    RunStarted,
-    ToolDelta,
-    ToolResult,
-    ToolStarted,
-)
-from taskloom.agent.failures import (
+from taskloom.agent.errors import (
     AgentError,
     CheckpointFailed,
     HookFailed,
@@ -35,6 +21,20 @@ from taskloom.agent.failures import (
     ToolFailed,
     ToolRefused,
     ValueRefused,
+)
+from taskloom.agent.events import (
+    CustomEvent,
+    Event,
+    ModelDelta,
+    ModelReply,
+    ModelSuperseded,
+    NestedEvent,
+    RunEnded,
+    RunFailed,
+    RunStarted,
+    ToolDelta,
+    ToolResult,
+    ToolStarted,
 )
 from taskloom.agent.function_middleware import (
     after_agent,
@@ -68,11 +68,12 @@ from taskloom.agent.middleware import (
     ToolHandler,
     ToolRequest,
 )
-from taskloom.agent.open_model import open_model
+from taskloom.agent.model_texts import Language, set_language
+from taskloom.agent.providers.open_model import open_model
 from taskloom.agent.result import Interrupt, Result, StopReason
 from taskloom.agent.retry import Attempt, Retry
 from taskloom.agent.run import Run
-from taskloom.agent.run_local import (
+from taskloom.agent.run_functions import (
     call_address,
     call_id,
     delete_value,
@@ -85,9 +86,8 @@ from taskloom.agent.run_local import (
     send_event_from_thread,
     set_value,
 )
-from taskloom.agent.scripted import Say, ScriptedModel, call_tool, call_tools
-from taskloom.agent.texts import Language, set_language
-from taskloom.agent.tool import Tool, ToolKind, ToolLike, ToolObject, as_tool, tool
+from taskloom.agent.scripted.model import Say, ScriptedModel, call_tool, call_tools
+from taskloom.agent.tools.tool import Tool, ToolKind, ToolLike, ToolObject, as_tool, tool
 
 __all__ = [
     "Agent",

@@ -8,24 +8,24 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from taskloom.agent.agent_config import AgentConfig, Failover, OnToolError, make_toolset
 from taskloom.agent.chat_model import ChatModel
 from taskloom.agent.checkpoints import CheckpointStore, pack
-from taskloom.agent.failures import AgentError, RunError
-from taskloom.agent.from_sync import run_sync
-from taskloom.agent.hooks import resolve
-from taskloom.agent.live import Live, Sink
+from taskloom.agent.errors import AgentError, RunError
 from taskloom.agent.loop import Loop
 from taskloom.agent.messages import Message, new_id
 from taskloom.agent.middleware import Middleware
-from taskloom.agent.open_model import open_model
-from taskloom.agent.origin import Origin
-from taskloom.agent.plan import Failover, OnToolError, Plan, make_kit
+from taskloom.agent.middleware_chain import resolve
+from taskloom.agent.model_texts import Language, texts
+from taskloom.agent.providers.open_model import open_model
 from taskloom.agent.result import Result
 from taskloom.agent.retry import Retry
 from taskloom.agent.run import Run
-from taskloom.agent.subagent import agent_tool
-from taskloom.agent.texts import Language, texts
-from taskloom.agent.tool import Tool, ToolLike
+from taskloom.agent.run_context import RunContext, Sink
+from taskloom.agent.run_source import RunSource
+from taskloom.agent.sync_runner import run_sync
+from taskloom.agent.tools.subagent import agent_tool
+from taskloom.agent.tools.tool import Tool, ToolLike
 
 Input: TypeAlias = str | Message | Sequence[Message]
 """What a run starts from: a text of the user, a message, or a conversation."""
@@ -89,10 +89,10 @@ class Agent:
         self.name = name
         self.description = description
         self._checkpoints = checkpoints
-        self._plan = Plan(
+        self._plan = AgentConfig(
             name=name,
             model=open_model(model) if isinstance(model, str) else model,
-            kit=make_kit(instruction, tools, return_directly),
+            kit=make_toolset(instruction, tools, return_directly),
             hooks=resolve(middleware, tool_middleware),
             max_iterations=max_iterations,
             parallel_tools=parallel_tools,
@@ -124,7 +124,7 @@ class Agent:
         """
         messages = None if input_ is None else _messages(input_)
         run_id = new_id("run_")
-        return self._run(Origin(run_id, self.name, messages, journal, None, answers), stream)
+        return self._run(RunSource(run_id, self.name, messages, journal, None, answers), stream)
 
     def resume(
         self, run_id: str, answers: Mapping[str, Any] | None = None, *, stream: bool = True
@@ -134,7 +134,7 @@ class Agent:
             raise AgentError(
                 "This agent keeps no checkpoints: give `checkpoints=DirectoryCheckpoints(...)`."
             )
-        origin = Origin(run_id, self.name, None, None, self._checkpoints, answers)
+        origin = RunSource(run_id, self.name, None, None, self._checkpoints, answers)
         return self._run(origin, stream)
 
     async def invoke(
@@ -171,15 +171,15 @@ class Agent:
         told = description or self.description or texts(language).agent_tool.format(name=tool)
         return agent_tool(self._open, tool, told, language=language, idempotent=idempotent)
 
-    def _run(self, origin: Origin, stream: bool) -> Run:
+    def _run(self, origin: RunSource, stream: bool) -> Run:
         async def open_loop(sink: Sink | None) -> Loop:
             return await self._open(origin, sink, stream=stream)
 
         return Run(origin.run_id, open_loop, self._save)
 
-    async def _open(self, origin: Origin, sink: Sink | None, *, stream: bool) -> Loop:
+    async def _open(self, origin: RunSource, sink: Sink | None, *, stream: bool) -> Loop:
         opened = await origin.open()
-        live = Live(
+        live = RunContext(
             opened.progress,
             texts(self._plan.language),
             journal=opened.journal,

@@ -18,8 +18,8 @@ import anyio.to_thread
 import msgspec
 from msgspec import Raw, Struct
 
-from taskloom.agent.failures import CheckpointFailed
-from taskloom.agent.progress import Progress
+from taskloom.agent.errors import CheckpointFailed
+from taskloom.agent.run_state import RunState
 
 FORMAT: Final = "taskloom-checkpoint"
 VERSION: Final = 1
@@ -130,13 +130,13 @@ class _Envelope(Struct):
     progress: Raw
 
 
-def pack(progress: Progress) -> bytes:
+def pack(progress: RunState) -> bytes:
     """Return a run's state as the JSON of a checkpoint."""
     body = msgspec.json.encode(progress)
     return msgspec.json.encode(_Envelope(FORMAT, VERSION, f"{crc32(body):08x}", Raw(body)))
 
 
-def unpack(data: bytes, run_id: str) -> Progress:
+def unpack(data: bytes, run_id: str) -> RunState:
     """Return the state that a checkpoint holds.
 
     Raises:
@@ -156,7 +156,7 @@ def unpack(data: bytes, run_id: str) -> Progress:
     if f"{crc32(envelope.progress):08x}" != envelope.crc:
         raise _damaged(run_id, "its checksum is wrong")
     try:
-        return msgspec.json.decode(envelope.progress, type=Progress)
+        return msgspec.json.decode(envelope.progress, type=RunState)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _damaged(run_id, str(error)) from error
 

@@ -19,11 +19,11 @@ import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
-from taskloom.agent.entries import Entry
-from taskloom.agent.failures import JournalFailed
-from taskloom.agent.progress import is_implied
+from taskloom.agent.errors import JournalFailed
+from taskloom.agent.journal_entries import Entry
+from taskloom.agent.run_state import is_implied
 from taskloom.codec.frame import Chain
-from taskloom.codec.tail import DECODE_ERRORS
+from taskloom.codec.torn_tail import DECODE_ERRORS
 from taskloom.errors import Damage, StorageFailed
 from taskloom.log.disk import CREATE, Disk, OsDisk
 from taskloom.log.jsonl_wal import JsonlWal

@@ -14,29 +14,29 @@ from operator import is_not
 
 import anyio.lowlevel
 
+from taskloom.agent.agent_config import AgentConfig, Toolset, make_toolset
+from taskloom.agent.cancellation import is_stray_cancellation
 from taskloom.agent.chat_model import ModelRequest, ToolInfo
-from taskloom.agent.entries import Decided, Ended, Offered, Paused, Replied
+from taskloom.agent.context import await_in_context
+from taskloom.agent.errors import AgentError, HookFailed, JournalFailed, RunInterrupt
 from taskloom.agent.events import ModelReply, RunFailed, RunStarted
-from taskloom.agent.failures import AgentError, HookFailed, JournalFailed, RunInterrupt
-from taskloom.agent.hooks import Hook, call_hook
-from taskloom.agent.in_context import in_context
-from taskloom.agent.live import LIVE, Live
+from taskloom.agent.journal_entries import Decided, Ended, Offered, Paused, Replied
 from taskloom.agent.middleware import RunSetup, State
+from taskloom.agent.middleware_chain import Hook, call_hook
 from taskloom.agent.model_call import ModelCaller, with_call_ids
-from taskloom.agent.plan import Kit, Plan, make_kit
-from taskloom.agent.progress import edit
 from taskloom.agent.result import Result, StopReason
-from taskloom.agent.stray import is_stray_cancellation
+from taskloom.agent.run_context import LIVE, RunContext
+from taskloom.agent.run_result import SUCCESS, result_of
+from taskloom.agent.run_state import edit
+from taskloom.agent.tool_round import ToolRounds
 from taskloom.agent.tracing import AGENT_NAME, CONVERSATION_ID, INVOKE_AGENT, active_tracer, span
-from taskloom.agent.turn import Turn
-from taskloom.agent.wind_up import SUCCESS, result_of
 from taskloom.errors import StorageFailed
 
 
 class Loop:
     """One run of an agent."""
 
-    def __init__(self, plan: Plan, live: Live, *, resumed: bool = False) -> None:
+    def __init__(self, plan: AgentConfig, live: RunContext, *, resumed: bool = False) -> None:
         """Nothing runs yet."""
         self.live = live
         self._plan = plan
@@ -83,7 +83,7 @@ class Loop:
         live, progress = self.live, self.live.progress
         await live.emit(RunStarted(progress.run_id, self._plan.name, self._resumed))
         self._kit = await self._prepare()
-        turn = Turn(self._plan, self._kit, live)
+        turn = ToolRounds(self._plan, self._kit, live)
         while True:
             if live.stopping:
                 await anyio.lowlevel.checkpoint()  # The run's scope is cancelled: this raises.
@@ -93,10 +93,10 @@ class Loop:
             if progress.stage == "done":
                 return await self._complete()
             if progress.stage == "tools":
-                if not await turn.carry_out():
+                if not await turn.run_plan():
                     return await self._end("interrupted")
             elif self._isolate:
-                await in_context(self._model_stage(), copy_context())
+                await await_in_context(self._model_stage(), copy_context())
             else:
                 await self._model_stage()
 
@@ -112,7 +112,7 @@ class Loop:
                 return "max_iterations"
         return None
 
-    async def _prepare(self) -> Kit:
+    async def _prepare(self) -> Toolset:
         kit, hooks = self._plan.kit, self._plan.hooks.before_agent
         if not hooks:
             return kit
@@ -127,7 +127,7 @@ class Loop:
         )
         for hook in hooks:
             await call_hook(self.live, "before_agent", hook, setup)
-        return make_kit(setup.instruction, setup.tools, setup.return_directly)
+        return make_toolset(setup.instruction, setup.tools, setup.return_directly)
 
     async def _model_stage(self) -> None:
         live, progress, hooks = self.live, self.live.progress, self._plan.hooks

@@ -24,7 +24,7 @@ from msgspec import Struct, structs
 from taskloom.agent.chat_model import ModelRequest, ToolInfo
 from taskloom.agent.messages import Message, Part
 from taskloom.agent.result import Result
-from taskloom.agent.tool import ToolLike
+from taskloom.agent.tools.tool import ToolLike
 
 
 class RunSetup(Struct):

@@ -6,16 +6,16 @@ as superseded before the next attempt's pieces come.
 
 import anyio
 
+from taskloom.agent.agent_config import AgentConfig
+from taskloom.agent.cancellation import encodable
 from taskloom.agent.chat_model import ChatModel, Delta, ModelRequest
+from taskloom.agent.errors import HookFailed, ModelFailed, ReplyRejected, RetriesExhausted
 from taskloom.agent.events import ModelDelta, ModelSuperseded
-from taskloom.agent.failures import HookFailed, ModelFailed, ReplyRejected, RetriesExhausted
-from taskloom.agent.hooks import wrap_model
-from taskloom.agent.live import Live
 from taskloom.agent.messages import Message, ToolCall, new_id
 from taskloom.agent.middleware import ModelHandler
-from taskloom.agent.plan import Plan
+from taskloom.agent.middleware_chain import wrap_model
 from taskloom.agent.retry import Attempt, asks_too_much
-from taskloom.agent.stray import encodable
+from taskloom.agent.run_context import RunContext
 from taskloom.agent.tracing import (
     CHAT,
     INPUT_TOKENS,
@@ -29,7 +29,7 @@ from taskloom.agent.tracing import (
 class ModelCaller:
     """The model calls of one run; it remembers the model that worked."""
 
-    def __init__(self, plan: Plan, live: Live) -> None:
+    def __init__(self, plan: AgentConfig, live: RunContext) -> None:
         """Begin with the agent's own model."""
         self._plan = plan
         self._live = live

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from taskloom.agent.failures import HookFailed
+from taskloom.agent.errors import HookFailed
 from taskloom.agent.messages import Message
 
 BACKOFF_FIRST_S = 0.1

@@ -17,12 +17,12 @@ from typing import Literal, Self, TypeAlias
 import anyio
 
 from taskloom.agent.channel import Channel
+from taskloom.agent.context import await_in_context
+from taskloom.agent.errors import AgentError
 from taskloom.agent.events import Event, RunEnded
-from taskloom.agent.failures import AgentError
-from taskloom.agent.in_context import in_context
-from taskloom.agent.live import Sink
 from taskloom.agent.loop import Loop
 from taskloom.agent.result import Result
+from taskloom.agent.run_context import Sink
 
 StopAt: TypeAlias = Literal["now", "safe_point", "after_model", "after_tools"]
 
@@ -69,7 +69,7 @@ class Run:
         """Run without listening, and return the result."""
         self._begin()
         # In a context of its own: what hooks set stays inside the run, as it does in a task.
-        await in_context(self._execute(None), copy_context())
+        await await_in_context(self._execute(None), copy_context())
         return self.result
 
     def cancel(self, at: StopAt = "now", *, timeout_s: float | None = None) -> None:

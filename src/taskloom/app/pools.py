@@ -18,14 +18,14 @@ from taskloom.config import (
     find_definition,
     load_definitions,
 )
-from taskloom.config.explain import meant
-from taskloom.orchestra import (
+from taskloom.config.hints import meant
+from taskloom.orchestrator import (
     AgentDefinition,
-    CallableExecutor,
     ConfigError,
     Executor,
+    FunctionExecutor,
     Pool,
-    ProcessExecutor,
+    ProgramExecutor,
     Worker,
     check_pools,
 )
@@ -110,9 +110,9 @@ class _Makers:
         match executor:
             case ProcessConfig():
                 cwd = self._project / executor.cwd
-                return ProcessExecutor(executor.command, cwd=cwd, env=executor.env)
+                return ProgramExecutor(executor.command, cwd=cwd, env=executor.env)
             case CallableConfig():
-                return CallableExecutor(load_target(executor.target, self._project))
+                return FunctionExecutor(load_target(executor.target, self._project))
             case AcpExecutorConfig():
                 if self._make_acp is None:
                     raise ConfigError(

@@ -5,7 +5,6 @@ only place that changes state.
 """
 
 from taskloom.board.actor import Actor, Role, Scope
-from taskloom.board.adopting import adopt, force_step, force_task
 from taskloom.board.commands import (
     CancelTask,
     ClaimStep,
@@ -20,11 +19,9 @@ from taskloom.board.commands import (
     UpdateBoard,
     UpdateStep,
 )
-from taskloom.board.creating import decide_create
-from taskloom.board.decide import check_request, decide
+from taskloom.board.decide.command import check_request, decide
+from taskloom.board.decide.create import decide_create
 from taskloom.board.events import PAYLOADS, Event, Payload, StepSnapshot, TaskCreated, TaskSnapshot
-from taskloom.board.evolve import Impossible, Recorded, create, evolve, evolve_all
-from taskloom.board.limits import DEFAULT_RULES, Rules
 from taskloom.board.operations import (
     AddDependency,
     AddStep,
@@ -39,6 +36,11 @@ from taskloom.board.operations import (
     UpdateTask,
 )
 from taskloom.board.query import QuerySteps, query_steps
+from taskloom.board.rules import DEFAULT_RULES, Rules
+from taskloom.board.state.evolve import Impossible, Recorded, create, evolve, evolve_all
+from taskloom.board.state.reference_events import adopt, force_step, force_task
+from taskloom.board.state.step import Step
+from taskloom.board.state.task import Done, Task
 from taskloom.board.status import (
     STEP_NEXT,
     TASK_NEXT,
@@ -48,9 +50,7 @@ from taskloom.board.status import (
     StepStatus,
     TaskStatus,
 )
-from taskloom.board.step import Step
 from taskloom.board.summary import Summary, summarise
-from taskloom.board.task import Done, Task
 from taskloom.board.views import (
     Receipt,
     StepPage,

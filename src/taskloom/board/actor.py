@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from taskloom.board.reading import kind, refuse, text
+from taskloom.board.validation import kind, refuse, text
 from taskloom.errors import Code, Refused
 from taskloom.ids import AgentId, PoolId, RunId, SessionId, StepId, TaskId
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import ClassVar, Final, TypeAlias, cast
 
-from taskloom.board import reading
-from taskloom.board.limits import Rules
+from taskloom.board import validation
+from taskloom.board.rules import Rules
 from taskloom.board.status import TaskStatus
 from taskloom.ids import PoolId, StepId
 
@@ -159,21 +159,21 @@ _ANY_FIELD: Final = (
 
 def parse(value: object, path: str, rules: Rules) -> Operation:
     """Read one operation."""
-    given = reading.fields(value, path, required=("op",), optional=_ANY_FIELD)
-    name = reading.one_of(given["op"], f"{path}.op", NAMES)
+    given = validation.fields(value, path, required=("op",), optional=_ANY_FIELD)
+    name = validation.one_of(given["op"], f"{path}.op", NAMES)
     return _PARSERS[name](value, path, rules)
 
 
 def parse_step(value: object, path: str, rules: Rules) -> NewStep:
     """Read a step as it is asked for."""
-    given = reading.fields(value, path, required=("step_id", "title"), optional=STEP_FIELDS[1:])
+    given = validation.fields(value, path, required=("step_id", "title"), optional=STEP_FIELDS[1:])
     pool = given.get("worker_pool_id")
     return NewStep(
-        step_id=reading.safe_id(given["step_id"], f"{path}.step_id"),
+        step_id=validation.safe_id(given["step_id"], f"{path}.step_id"),
         title=_title(given["title"], path, rules),
         summary=_summary(given.get("summary", ""), path, rules),
         depends_on_step_ids=_dependencies(given.get("depends_on_step_ids", ()), path, rules),
-        required=reading.flag(given.get("required", True), f"{path}.required"),
+        required=validation.flag(given.get("required", True), f"{path}.required"),
         worker_pool_id=None if pool is None else _pool(pool, path),
     )
 
@@ -225,14 +225,14 @@ def _present(value: UpdateFields) -> dict[str, object]:
 
 
 def _update_task(value: object, path: str, rules: Rules) -> Operation:
-    given = reading.fields(
+    given = validation.fields(
         value, path, required=("op",), optional=("title", "summary", "status", "reason")
     )
     status = given.get("status")
     if status is not None:
-        status = TaskStatus(reading.one_of(status, f"{path}.status", ("blocked", "pending")))
+        status = TaskStatus(validation.one_of(status, f"{path}.status", ("blocked", "pending")))
     if status is None and not given.keys() & {"title", "summary"}:
-        reading.refuse(path, "changes nothing: give title, summary or status.")
+        validation.refuse(path, "changes nothing: give title, summary or status.")
     return UpdateTask(
         title=_title(given["title"], path, rules) if "title" in given else None,
         summary=_summary(given["summary"], path, rules) if "summary" in given else None,
@@ -242,26 +242,28 @@ def _update_task(value: object, path: str, rules: Rules) -> Operation:
 
 
 def _add_step(value: object, path: str, rules: Rules) -> Operation:
-    given = reading.fields(value, path, required=("op", "step"), optional=("reason",))
+    given = validation.fields(value, path, required=("op", "step"), optional=("reason",))
     step = parse_step(given["step"], f"{path}.step", rules)
     return AddStep(step=step, reason=_reason(given, path, rules))
 
 
 def _update_step(value: object, path: str, rules: Rules) -> Operation:
-    given = reading.fields(value, path, required=("op", "step_id", "fields"), optional=("reason",))
+    given = validation.fields(
+        value, path, required=("op", "step_id", "fields"), optional=("reason",)
+    )
     where = f"{path}.fields"
-    new = reading.fields(given["fields"], where, required=(), optional=STEP_FIELDS)
+    new = validation.fields(given["fields"], where, required=(), optional=STEP_FIELDS)
     if not new:
-        reading.refuse(where, f"changes nothing: give one of {', '.join(STEP_FIELDS)}.")
+        validation.refuse(where, f"changes nothing: give one of {', '.join(STEP_FIELDS)}.")
     return UpdateStepContent(
-        step_id=reading.safe_id(given["step_id"], f"{path}.step_id"),
+        step_id=validation.safe_id(given["step_id"], f"{path}.step_id"),
         fields=UpdateFields(
             title=_title(new["title"], where, rules) if "title" in new else None,
             summary=_summary(new["summary"], where, rules) if "summary" in new else None,
             depends_on_step_ids=_dependencies(new["depends_on_step_ids"], where, rules)
             if "depends_on_step_ids" in new
             else None,
-            required=reading.flag(new["required"], f"{where}.required")
+            required=validation.flag(new["required"], f"{where}.required")
             if "required" in new
             else None,
             worker_pool_id=_pool(new["worker_pool_id"], where) if "worker_pool_id" in new else None,
@@ -271,13 +273,13 @@ def _update_step(value: object, path: str, rules: Rules) -> Operation:
 
 
 def _dependency(value: object, path: str, rules: Rules) -> Operation:
-    given = reading.fields(
+    given = validation.fields(
         value, path, required=("op", "step_id", "depends_on_step_id"), optional=("reason",)
     )
     kind = AddDependency if given["op"] == AddDependency.op else RemoveDependency
     return kind(
-        step_id=reading.safe_id(given["step_id"], f"{path}.step_id"),
-        depends_on_step_id=reading.safe_id(
+        step_id=validation.safe_id(given["step_id"], f"{path}.step_id"),
+        depends_on_step_id=validation.safe_id(
             given["depends_on_step_id"], f"{path}.depends_on_step_id"
         ),
         reason=_reason(given, path, rules),
@@ -285,14 +287,14 @@ def _dependency(value: object, path: str, rules: Rules) -> Operation:
 
 
 def _status_of_step(value: object, path: str, rules: Rules) -> Operation:
-    given = reading.fields(value, path, required=("op", "step_id"), optional=("reason",))
+    given = validation.fields(value, path, required=("op", "step_id"), optional=("reason",))
     kinds: Mapping[object, type[DeleteStep | CancelStep | ReopenStep]] = {
         DeleteStep.op: DeleteStep,
         CancelStep.op: CancelStep,
         ReopenStep.op: ReopenStep,
     }
     return kinds[given["op"]](
-        step_id=reading.safe_id(given["step_id"], f"{path}.step_id"),
+        step_id=validation.safe_id(given["step_id"], f"{path}.step_id"),
         reason=_reason(given, path, rules),
     )
 
@@ -310,24 +312,24 @@ _PARSERS: Final[Mapping[str, Callable[[object, str, Rules], Operation]]] = {
 
 
 def _title(value: object, path: str, rules: Rules) -> str:
-    return reading.text(value, f"{path}.title", most_bytes=rules.title_bytes_max, empty=False)
+    return validation.text(value, f"{path}.title", most_bytes=rules.title_bytes_max, empty=False)
 
 
 def _summary(value: object, path: str, rules: Rules) -> str:
-    return reading.text(value, f"{path}.summary", most_bytes=rules.summary_bytes_max)
+    return validation.text(value, f"{path}.summary", most_bytes=rules.summary_bytes_max)
 
 
 def _dependencies(value: object, path: str, rules: Rules) -> tuple[StepId, ...]:
     if value == ():
         return ()
-    return reading.ids(value, f"{path}.depends_on_step_ids", most=rules.dependencies_max)
+    return validation.ids(value, f"{path}.depends_on_step_ids", most=rules.dependencies_max)
 
 
 def _pool(value: object, path: str) -> PoolId:
-    return reading.safe_id(value, f"{path}.worker_pool_id")
+    return validation.safe_id(value, f"{path}.worker_pool_id")
 
 
 def _reason(given: Mapping[str, object], path: str, rules: Rules) -> str | None:
-    return reading.optional_text(
+    return validation.optional_text(
         given.get("reason"), f"{path}.reason", most_bytes=rules.summary_bytes_max
     )

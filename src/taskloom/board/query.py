@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from taskloom.board import reading
+from taskloom.board import validation
 from taskloom.board.actor import Actor, Role, Scope, require_sight
+from taskloom.board.state.task import Task
 from taskloom.board.status import HELD, STEP_OVER, StepStatus
-from taskloom.board.task import Task
 from taskloom.board.views import StepPage, view_step
 from taskloom.ids import AgentId, PoolId, StepId, TaskId
 
@@ -38,8 +38,8 @@ def query_steps(task: Task, query: QuerySteps, actor: Actor) -> StepPage:
     require_sight(actor, task.task_id)
     scope = actor.scope if actor.role is Role.WORKER else None
     limit = _limit(query, worker=scope is not None)
-    offset = reading.number(query.offset, "$.offset", least=0, most=1 << 40)
-    reading.flag(query.include_terminal_steps, "$.include_terminal_steps")
+    offset = validation.number(query.offset, "$.offset", least=0, most=1 << 40)
+    validation.flag(query.include_terminal_steps, "$.include_terminal_steps")
     statuses = _statuses(query)
     if query.claimed_by_agent_id is not None:
         statuses = statuses & HELD  # Nobody else is claimed by anyone.
@@ -77,17 +77,17 @@ def _walk_allowed(
 def _limit(query: QuerySteps, *, worker: bool) -> int:
     if query.limit is None:
         return WORKER_PAGE if worker else PAGE
-    return reading.number(query.limit, "$.limit", least=1, most=_PAGE_MAX)
+    return validation.number(query.limit, "$.limit", least=1, most=_PAGE_MAX)
 
 
 def _statuses(query: QuerySteps) -> frozenset[StepStatus]:
     if query.statuses is None:
         return frozenset(StepStatus) if query.include_terminal_steps else _OPEN
     asked = list(query.statuses) if isinstance(query.statuses, Set) else query.statuses
-    given = reading.items(asked, "$.statuses", most=len(StepStatus) * 10, least=1)
+    given = validation.items(asked, "$.statuses", most=len(StepStatus) * 10, least=1)
     known = [status.value for status in StepStatus]
     return frozenset(
-        StepStatus(reading.one_of(status, f"$.statuses[{at}]", known))
+        StepStatus(validation.one_of(status, f"$.statuses[{at}]", known))
         for at, status in enumerate(given)
     )
 
@@ -95,7 +95,7 @@ def _statuses(query: QuerySteps) -> frozenset[StepStatus]:
 def _pools(query: QuerySteps, scope: Scope | None) -> Collection[PoolId] | None:
     asked = query.worker_pool_id
     if asked is not None:
-        asked = reading.safe_id(asked, "$.worker_pool_id")
+        asked = validation.safe_id(asked, "$.worker_pool_id")
     if scope is None:
         return None if asked is None else (asked,)
     # A worker that asks for another pool is shown nothing rather than told what there is.

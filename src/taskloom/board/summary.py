@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from taskloom.board.state.step import Step
+from taskloom.board.state.task import Task
 from taskloom.board.status import StepStatus
-from taskloom.board.step import Step
-from taskloom.board.task import Task
 from taskloom.board.views import count_steps
 
 BUDGET_BYTES: Final = 4_800

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from taskloom.board.state.step import Step
+from taskloom.board.state.task import Task
 from taskloom.board.status import STEP_OVER, StepStatus, TaskStatus
-from taskloom.board.step import Step
-from taskloom.board.task import Task
 from taskloom.ids import AgentId, EventId, PoolId, RunId, Seq, StepId, TaskId
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from taskloom.errors import Code, Refused
 
 if TYPE_CHECKING:
-    from taskloom.acp import Setup
+    from taskloom.acp import AcpOptions
 
 
 def acp(given: Namespace) -> int:
@@ -32,10 +32,10 @@ def acp(given: Namespace) -> int:
     return 0
 
 
-def _setup(given: Namespace) -> "Setup":
+def _setup(given: Namespace) -> "AcpOptions":
     """Compose what the door is given, from the command line and the environment."""
     from taskloom import __version__
-    from taskloom.app.editor import editor_setup
+    from taskloom.app.acp_setup import editor_setup
 
     return editor_setup(
         version=__version__,

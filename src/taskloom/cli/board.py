@@ -4,13 +4,13 @@ from argparse import Namespace
 from datetime import UTC, datetime
 
 from taskloom.board import StepStatus, TaskStatus
-from taskloom.cli.ending import FINE
+from taskloom.cli.exit_codes import FINE
+from taskloom.cli.locate import find_log, open_survey
 from taskloom.cli.output import draw, note, print_json
-from taskloom.cli.place import find_log, open_survey
 from taskloom.errors import Code, Refused
 from taskloom.ids import Seq
-from taskloom.runtime.inspect import Inspection, inspect
 from taskloom.runtime.listing import ListTasks
+from taskloom.runtime.read_only_log import Inspection, inspect
 
 
 def list_tasks(given: Namespace) -> int:
@@ -27,7 +27,7 @@ def list_tasks(given: Namespace) -> int:
     if given.json:
         print_json(page)
         return FINE
-    from taskloom.view.lists import draw_tasks
+    from taskloom.view.tables import draw_tasks
 
     if page.tasks:
         draw(draw_tasks(page))
@@ -59,7 +59,7 @@ def diff(given: Namespace) -> int:
     if given.json:
         print_json(found)
         return FINE
-    from taskloom.view.lists import draw_comparison
+    from taskloom.view.tables import draw_comparison
 
     _note_torn(after)
     draw(draw_comparison(found))
@@ -78,7 +78,7 @@ def _at(given: Namespace, seq: Seq) -> Inspection:
 
 
 def _show(given: Namespace, seen: Inspection, now: datetime) -> int:
-    from taskloom.view.choice import Choice
+    from taskloom.view.step_filter import Choice
 
     choice = Choice(statuses=_statuses(given.status), pool=given.pool, everything=given.all)
     if given.json:

@@ -15,17 +15,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from taskloom.app.compose import compose
-from taskloom.app.host import ORCHESTRATOR, Host
+from taskloom.app.run_setup import compose
 from taskloom.app.sample_project import GOAL, write_sample
-from taskloom.app.session_files import SessionFiles
-from taskloom.cli.ending import FINE, TROUBLE
+from taskloom.app.session_host import ORCHESTRATOR, Host
+from taskloom.app.session_store import SessionFiles
+from taskloom.cli.exit_codes import FINE, TROUBLE
+from taskloom.cli.invocation import program_name
 from taskloom.cli.output import console, print_json_line
-from taskloom.cli.program import program_name
 from taskloom.cli.run import host_session
-from taskloom.orchestra import RunEvent
+from taskloom.orchestrator import RunEvent
 from taskloom.runtime import session_dir
-from taskloom.runtime.inspect import inspect
+from taskloom.runtime.read_only_log import inspect
 
 SESSION_ID: Final = "demo"
 TASK_ID: Final = "mend-the-shop"
@@ -61,16 +61,16 @@ class _Killer:
         self._task = asyncio.get_running_loop().create_task(self._wait(host))
 
     async def _wait(self, host: Host) -> None:
-        orchestra = host.orchestra
-        async with orchestra.listen() as happenings:
-            async for event in happenings:
+        orchestrator = host.orchestrator
+        async with orchestrator.listen() as session_events:
+            async for event in session_events:
                 if event.event_type == RunEvent.CHILD_CREATED.value and event.agent_id == _VICTIM:
                     assert event.run_id is not None
                     await self._kill(host, event.run_id)
                     return
 
     async def _kill(self, host: Host, run_id: str) -> None:
-        async with host.orchestra.hub.stream(run_id) as said:
+        async with host.orchestrator.event_bus.stream(run_id) as said:
             async for line in said:
                 found = _PID.search(line) if isinstance(line, str) else None
                 if found is None:
@@ -78,7 +78,9 @@ class _Killer:
                 with suppress(ProcessLookupError):
                     os.kill(int(found[1]), signal.SIGKILL)
                     self.killed = True
-                host.orchestra.hub.say(ORCHESTRATOR, f"[demo] killed {_VICTIM} (pid {found[1]})")
+                host.orchestrator.event_bus.say(
+                    ORCHESTRATOR, f"[demo] killed {_VICTIM} (pid {found[1]})"
+                )
                 return
 
 

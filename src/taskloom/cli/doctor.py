@@ -5,11 +5,11 @@ import sys
 from argparse import Namespace
 from typing import Final
 
-from taskloom.app.diagnosis import Check, Status, diagnose
-from taskloom.cli.ending import FINE, TROUBLE
+from taskloom.app.doctor import Check, Status, diagnose
+from taskloom.cli.exit_codes import FINE, TROUBLE
+from taskloom.cli.find_project import find_project
 from taskloom.cli.output import print_json
-from taskloom.cli.project import find_project
-from taskloom.view.words import clean
+from taskloom.view.format import clean
 
 _SIGNS: Final = {
     Status.OK: "ok      ",

@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from taskloom.agent import Language
 from taskloom.cli.arguments import STATE_DIR
-from taskloom.cli.ending import FINE
+from taskloom.cli.exit_codes import FINE
+from taskloom.cli.find_project import find_project
 from taskloom.cli.output import print_json
-from taskloom.cli.project import find_project
 from taskloom.config import DEFAULT_WORKER, FILE_NAME, built_in_definitions
-from taskloom.view.words import clean
+from taskloom.view.format import clean
 
 _CONFIG: Final = """\
 # How Taskloom works in this project. Every key may be left out; `taskloom doctor` checks the file.

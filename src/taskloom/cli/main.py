@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from taskloom.cli.arguments import build_parser
-from taskloom.cli.streams import lend_error_stream
+from taskloom.cli.stdio import lend_error_stream
 
 USAGE: Final = 2
 
@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.command is None and not given.version:
         given.parser.print_help(sys.stderr)
         return USAGE
-    from taskloom.cli.ending import guarded
+    from taskloom.cli.exit_codes import guarded
 
     run = _tell_version if given.version else _load_and_run
     return guarded(lambda: run(given), as_json=given.json)
@@ -46,7 +46,7 @@ def _load(command: str) -> Callable[[Namespace], int]:
                 command, board.diff
             )
         case "log":
-            from taskloom.cli.timeline import log
+            from taskloom.cli.log import log
 
             return log
         case "acp":
@@ -54,7 +54,7 @@ def _load(command: str) -> Callable[[Namespace], int]:
 
             return acp
         case "verify":
-            from taskloom.cli.checking import verify
+            from taskloom.cli.verify import verify
 
             return verify
         case "run" | "sessions":

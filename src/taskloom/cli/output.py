@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from taskloom.cli.streams import say
-from taskloom.view.words import clean
+from taskloom.cli.stdio import say
+from taskloom.view.format import clean
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from taskloom.cli.screen import Screen
+    from taskloom.cli.plain_console import Screen
 
 
 def print_json(value: object) -> None:
@@ -53,7 +53,7 @@ def _write(data: bytes) -> None:
 
 def console(*, error: bool = False) -> "Screen":
     """Return what people's words are printed on."""
-    from taskloom.cli.screen import Screen
+    from taskloom.cli.plain_console import Screen
 
     return Screen(sys.stderr if error else sys.stdout)
 

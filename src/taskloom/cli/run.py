@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from taskloom.app.compose import compose
-from taskloom.app.host import Host, HostSetup
-from taskloom.app.session_files import About, SessionFiles, list_sessions, new_session_id
+from taskloom.app.run_setup import compose
+from taskloom.app.session_host import Host, HostSetup
+from taskloom.app.session_store import About, SessionFiles, list_sessions, new_session_id
 from taskloom.board import TaskStatus
-from taskloom.cli.ending import FINE, INTERRUPTED, TROUBLE
+from taskloom.cli.exit_codes import FINE, INTERRUPTED, TROUBLE
+from taskloom.cli.find_project import find_project
 from taskloom.cli.output import console, note, print_json
-from taskloom.cli.project import find_project
 from taskloom.config import FILE_NAME
 from taskloom.errors import Code, Refused
 from taskloom.runtime import ListTasks
@@ -134,7 +134,7 @@ async def host_session(
 
 async def _ended_well(host: Host) -> bool:
     """Tell whether every Task of the session has ended, and none of them badly."""
-    actor = host.board.orchestrator(host.orchestra.agent_id, run_id="run_host")
+    actor = host.board.orchestrator(host.orchestrator.agent_id, run_id="run_host")
     page = await host.board.list(actor, ListTasks(include_terminal=True, limit=1_000))
     return all(line.status == TaskStatus.COMPLETED for line in page.tasks)
 

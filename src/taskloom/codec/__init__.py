@@ -1,28 +1,34 @@
 """Events to bytes and back; still pure. Knows lines, not files."""
 
-from taskloom.codec.foreign import ReplayForeign
+from taskloom.codec.event_lines import EventAuthor, Line, decode, encode
 from taskloom.codec.frame import Chain, chained, crc_after, is_framed
 from taskloom.codec.frame import holds as seals
-from taskloom.codec.lines import Line, Origin, decode, encode
+from taskloom.codec.reference_log import ReferenceReplay
 from taskloom.codec.replay import Replay, note_done
-from taskloom.codec.tail import DECODE_ERRORS, Whole, find_settled, find_whole, read_mark
+from taskloom.codec.torn_tail import (
+    DECODE_ERRORS,
+    CommittedPrefix,
+    find_committed_prefix,
+    find_synced_prefix,
+    read_header,
+)
 
 __all__ = [
     "DECODE_ERRORS",
     "Chain",
+    "CommittedPrefix",
+    "EventAuthor",
     "Line",
-    "Origin",
+    "ReferenceReplay",
     "Replay",
-    "ReplayForeign",
-    "Whole",
     "chained",
     "crc_after",
     "decode",
     "encode",
-    "find_settled",
-    "find_whole",
+    "find_committed_prefix",
+    "find_synced_prefix",
     "is_framed",
     "note_done",
-    "read_mark",
+    "read_header",
     "seals",
 ]

@@ -4,8 +4,8 @@ The same `evolve` that changes a live Task adds up its log, so the two cannot di
 """
 
 from taskloom.board import Done, Event, Impossible, Task, TaskCreated, create, evolve_all
-from taskloom.codec.lines import decode, decode_step
-from taskloom.codec.tail import DECODE_ERRORS
+from taskloom.codec.event_lines import decode, decode_step
+from taskloom.codec.torn_tail import DECODE_ERRORS
 from taskloom.errors import Damage
 from taskloom.ids import CommandId, RunId, Seq
 

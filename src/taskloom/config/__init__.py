@@ -1,6 +1,6 @@
 """Configuration: `taskloom.toml`, agent definitions, and the environment, checked and typed."""
 
-from taskloom.config.allow import is_allowed
+from taskloom.config.allow_list import is_allowed
 from taskloom.config.config import (
     DEFAULT_ORCHESTRATOR,
     DEFAULT_WORKER,

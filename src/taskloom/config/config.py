@@ -7,8 +7,8 @@ from msgspec import Meta, Struct, structs
 
 from taskloom.agent import Language
 from taskloom.board import Rules
-from taskloom.board.limits import DEFAULT_POOL, DEFAULT_RULES
-from taskloom.orchestra import Settings
+from taskloom.board.rules import DEFAULT_POOL, DEFAULT_RULES
+from taskloom.orchestrator import Settings
 
 FILE_NAME: Final = "taskloom.toml"
 DEFAULT_WORKER: Final = "default_worker_agent"

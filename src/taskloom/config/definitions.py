@@ -13,11 +13,11 @@ from taskloom.config.config import (
     AgentsConfig,
     Config,
 )
-from taskloom.config.explain import meant
 from taskloom.config.front_matter import Head, HeadError, Value, split_head, split_list
+from taskloom.config.hints import meant
 from taskloom.config.load import read_text, script_in
 from taskloom.ids import ID_CHARS_MAX, is_safe_id
-from taskloom.orchestra import AgentDefinition, ConfigError
+from taskloom.orchestrator import AgentDefinition, ConfigError
 
 FILE_BYTES_MAX: Final = 262_144
 """A prompt that is longer than this is no prompt."""

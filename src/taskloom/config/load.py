@@ -20,8 +20,8 @@ from taskloom.config.config import (
     ExecutorConfig,
     ModelConfig,
 )
-from taskloom.config.explain import meant, unknown_keys
-from taskloom.orchestra import ConfigError
+from taskloom.config.hints import meant, unknown_keys
+from taskloom.orchestrator import ConfigError
 
 MODEL_VARIABLE: Final = "TASKLOOM_MODEL"
 FILE_BYTES_MAX: Final = 1_000_000

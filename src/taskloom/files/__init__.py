@@ -1,6 +1,6 @@
 """Storage for plan files and saved content: a small protocol and its backends.
 
-`taskloom.files.objects` has one more, `ObjectFiles`, for object stores (extra `objects`).
+`taskloom.files.object_store` has one more, `ObjectFiles`, for object stores (extra `objects`).
 """
 
 from taskloom.files.local import LocalFiles

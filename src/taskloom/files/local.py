@@ -9,11 +9,11 @@ from typing import Final
 
 import anyio.to_thread
 
-from taskloom.files.content import clean_file, clean_path, to_bytes, to_text
-from taskloom.files.lines import slice_lines
+from taskloom.files.atomic_write import NEW, create, make_directory, remove, replace
+from taskloom.files.line_ranges import slice_lines
 from taskloom.files.local_lock import LOCK_NAME, hold
 from taskloom.files.protocol import FileInfo
-from taskloom.files.replace import NEW, create, make_directory, remove, replace
+from taskloom.files.text import clean_file, clean_path, to_bytes, to_text
 
 _OURS: Final = (NEW, LOCK_NAME)
 """How names begin that this backend makes for itself: not listed, and not to be used by others."""

@@ -1,7 +1,7 @@
 """A lock on a directory that holds between tasks, threads and processes, and dies with its own.
 
-`flock` on a file in the directory keeps other processes out, and a `Gate` the rest of this one.
-The file is never removed: whoever waits for it must wait for the same file as whoever holds it.
+`flock` on a file in the directory keeps other processes out, and a `CrossLoopLock` keeps out the
+other tasks and threads of this one. The file is never removed: all contenders lock the same file.
 """
 
 import errno
@@ -15,21 +15,21 @@ from typing import Final
 
 import anyio
 
-from taskloom.files.gate import Gate
+from taskloom.files.cross_loop_lock import CrossLoopLock
 
 LOCK_NAME: Final = ".taskloom-lock"
 _FIRST_WAIT_S: Final = 0.0005
 _LONGEST_WAIT_S: Final = 0.01
 """Trying again is cheap; a thread that waits inside `flock` could not be cancelled."""
 
-_gates: dict[Path, Gate] = {}
+_gates: dict[Path, CrossLoopLock] = {}
 os.register_at_fork(after_in_child=_gates.clear)  # What the parent holds is not held here.
 
 
 @asynccontextmanager
 async def hold(directory: Path) -> AsyncGenerator[None]:
     """Hold a directory, given by its real path."""
-    async with _gates.setdefault(directory, Gate()):
+    async with _gates.setdefault(directory, CrossLoopLock()):
         lock = await _acquire(directory / LOCK_NAME)
         try:
             yield

@@ -5,10 +5,10 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 
-from taskloom.files.content import clean_file, clean_path, to_bytes
-from taskloom.files.gate import Gate
-from taskloom.files.lines import slice_lines
+from taskloom.files.cross_loop_lock import CrossLoopLock
+from taskloom.files.line_ranges import slice_lines
 from taskloom.files.protocol import FileInfo
+from taskloom.files.text import clean_file, clean_path, to_bytes
 
 
 class MemoryFiles:
@@ -19,7 +19,7 @@ class MemoryFiles:
         self._files: dict[str, tuple[str, FileInfo]] = {}
         self._entries: defaultdict[str, set[str]] = defaultdict(set)
         self._versions: Counter[str] = Counter()
-        self._locks: dict[str, Gate] = {}
+        self._locks: dict[str, CrossLoopLock] = {}
         self._changes = 0
 
     async def ls_info(self, path: str) -> list[FileInfo]:
@@ -72,7 +72,7 @@ class MemoryFiles:
     @asynccontextmanager
     async def lock(self, path: str) -> AsyncGenerator[None]:
         """Hold a directory against other tasks, on any loop."""
-        async with self._locks.setdefault(clean_path(path), Gate()):
+        async with self._locks.setdefault(clean_path(path), CrossLoopLock()):
             yield
 
     def _info(self, name: str) -> FileInfo:

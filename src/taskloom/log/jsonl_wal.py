@@ -16,9 +16,9 @@ from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 
 from taskloom.errors import Damage, Fenced, StorageFailed
-from taskloom.log.aside import set_aside
 from taskloom.log.disk import READ_ONLY, READ_WRITE, Disk
 from taskloom.log.protocol import Position, TornTail
+from taskloom.log.quarantine import quarantine_tail
 from taskloom.log.reader import Reader
 
 _LOG = logging.getLogger("taskloom")
@@ -173,7 +173,7 @@ class JsonlWal:
         if self._held and self._writable and not self.is_foreign:
             at = self._reader.offset
             try:
-                kept = set_aside(
+                kept = quarantine_tail(
                     self._disk, self._fd, self._path, self._torn_dir, at, durable=self._durable
                 )
             except OSError as cause:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from taskloom.codec import find_settled, find_whole, is_framed, read_mark
+from taskloom.codec import find_committed_prefix, find_synced_prefix, is_framed, read_header
 from taskloom.errors import Damage
 from taskloom.log.disk import Disk
 from taskloom.log.protocol import START, Position
@@ -63,9 +63,9 @@ class Reader:
             return lines
         seq, crc = self.position
         whole = (
-            find_whole(held, after=seq, crc=crc, offset=self.offset)
+            find_committed_prefix(held, after=seq, crc=crc, offset=self.offset)
             if last
-            else find_settled(lines, after=seq, crc=crc)
+            else find_synced_prefix(lines, after=seq, crc=crc)
         )
         if whole is None or whole.size_bytes == 0:
             return b""
@@ -78,5 +78,5 @@ class Reader:
 def _is_foreign(head: bytes) -> bool:
     """Tell by the first line: the reference implementation numbers its lines and seals none."""
     line = head[: head.find(b"\n") + 1]
-    mark = read_mark(line) if line else None
+    mark = read_header(line) if line else None
     return mark is not None and mark.tx is None and not is_framed(line)

@@ -42,19 +42,19 @@ from taskloom.board import (
     view_task,
 )
 from taskloom.board.actor import require_sight
-from taskloom.board.reading import kind, refuse
+from taskloom.board.validation import kind, refuse
 from taskloom.errors import Code, Refused, TaskloomError
 from taskloom.ids import AgentId, PoolId, RunId, Seq, SessionId, StepId, TaskId
 from taskloom.log import Durability, JsonlLog, Log
+from taskloom.runtime.change_signal import ChangeSignal
 from taskloom.runtime.clock import Clock
-from taskloom.runtime.desk import Desk
 from taskloom.runtime.follow import LOOK_S, Record, follow
+from taskloom.runtime.group_commit import GroupCommit
 from taskloom.runtime.listing import ListTasks, list_tasks
-from taskloom.runtime.recent import Change, Recent
-from taskloom.runtime.session import Session
-from taskloom.runtime.syncs import Syncs
-from taskloom.runtime.ticket import Ticket
-from taskloom.runtime.watch import Watch
+from taskloom.runtime.pending_answer import PendingAnswer
+from taskloom.runtime.recent_changes import Change, Recent
+from taskloom.runtime.task_writer import TaskWriter
+from taskloom.runtime.task_writers import TaskWriters
 
 _T = TypeVar("_T")
 
@@ -67,11 +67,11 @@ _SESSION: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 class Board:
     """One session's board."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: TaskWriters) -> None:
         """Serve a session; use `open_board` to open one from a directory."""
         self.session = session
-        self._syncs: dict[tuple[AbstractEventLoop, Desk], Syncs] = {}
-        self._last_syncs: Syncs | None = None
+        self._syncs: dict[tuple[AbstractEventLoop, TaskWriter], GroupCommit] = {}
+        self._last_syncs: GroupCommit | None = None
         self._recent = Recent(session)
 
     # Who asks.
@@ -121,38 +121,38 @@ class Board:
             return await _in_thread(lambda: self.session.create(command, actor))
         check_request(command, actor)
         there = self.session.known(command.task_id)
-        desk = there if there is not None else await self._desk(command.task_id)
+        writer = there if there is not None else await self._desk(command.task_id)
         big = isinstance(command, UpdateBoard) and len(command.operations) > _AT_ONCE_MAX
-        ticket = None if big else desk.offer(command, actor, wait=False)
-        if ticket is None:
-            return await _in_thread(lambda: self._send_in_thread(desk, command, actor))
-        if not desk.is_safe(ticket):
-            syncs = self._syncs_of(desk)
-            if not syncs.settle_alone(ticket):
-                await syncs.wait(ticket)
-        if not desk.is_alive:
-            return await _in_thread(lambda: self._conclude(desk, ticket, command, actor))
-        return ticket.answer
+        pending = None if big else writer.offer(command, actor, wait=False)
+        if pending is None:
+            return await _in_thread(lambda: self._send_in_thread(writer, command, actor))
+        if not writer.is_safe(pending):
+            syncs = self._syncs_of(writer)
+            if not syncs.settle_alone(pending):
+                await syncs.wait(pending)
+        if not writer.is_alive:
+            return await _in_thread(lambda: self._conclude(writer, pending, command, actor))
+        return pending.answer
 
     async def get(
         self, task_id: TaskId, actor: Actor, *, include_terminal_steps: bool = True
     ) -> TaskView:
         """Show a Task, active or ended."""
-        desk = await self._desk(task_id)
+        writer = await self._desk(task_id)
 
         def view(task: Task) -> TaskView:
             require_sight(actor, task.task_id)
-            return view_task(task, desk.wal_path, include_terminal_steps=include_terminal_steps)
+            return view_task(task, writer.wal_path, include_terminal_steps=include_terminal_steps)
 
-        return await self._ask(task_id, desk, view, actor)
+        return await self._ask(task_id, writer, view, actor)
 
     async def query(self, query: QuerySteps, actor: Actor) -> StepPage:
         """Return a page of steps."""
         if not isinstance(query, QuerySteps):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
             refuse("$", f"must be a QuerySteps, not {kind(query)}.")
-        desk = await self._desk(query.task_id)
+        writer = await self._desk(query.task_id)
         return await self._ask(
-            query.task_id, desk, lambda task: query_steps(task, query, actor), actor
+            query.task_id, writer, lambda task: query_steps(task, query, actor), actor
         )
 
     async def summary(self, task_id: TaskId, actor: Actor, *, budget_bytes: int = 4_800) -> Summary:
@@ -176,9 +176,9 @@ class Board:
 
         return await self._ask(task_id, await self._desk(task_id), allowed, actor)
 
-    async def watch(self, task_id: TaskId, *, look_s: float = LOOK_S) -> Watch:
+    async def watch(self, task_id: TaskId, *, look_s: float = LOOK_S) -> ChangeSignal:
         """Return what wakes its owner at every change of a Task; use it with `async with`."""
-        return Watch(await self._desk(task_id), look_s)
+        return ChangeSignal(await self._desk(task_id), look_s)
 
     async def recent(self, *, since: datetime, limit: int) -> list[Change]:
         """Return the session's last changes since a moment, oldest first."""
@@ -195,35 +195,35 @@ class Board:
 
         It ends with the Task: nothing follows the last event of one that is over.
         """
-        desk = await self._desk(task_id)
+        writer = await self._desk(task_id)
         wal = await _in_thread(lambda: self.session.open_wal(task_id))
-        async with aclosing(follow(desk, wal, after, look_s)) as records:
+        async with aclosing(follow(writer, wal, after, look_s)) as records:
             async for record in records:
                 yield record
 
-    def _send_in_thread(self, desk: Desk, command: Command, actor: Actor) -> Receipt:
-        ticket = desk.offer(command, actor)
-        assert ticket is not None
-        desk.settle(ticket)
-        return self._conclude(desk, ticket, command, actor)
+    def _send_in_thread(self, writer: TaskWriter, command: Command, actor: Actor) -> Receipt:
+        pending = writer.offer(command, actor)
+        assert pending is not None
+        writer.settle(pending)
+        return self._conclude(writer, pending, command, actor)
 
     def _conclude(
-        self, desk: Desk, ticket: Ticket[Receipt], command: Command, actor: Actor
+        self, writer: TaskWriter, pending: PendingAnswer[Receipt], command: Command, actor: Actor
     ) -> Receipt:
         """Answer; if the Task was found to have ended, ask the one that has its id now."""
         other = None
-        if isinstance(ticket.outcome, TaskloomError):
-            other = self.session.current(command.task_id, desk)
+        if isinstance(pending.outcome, TaskloomError):
+            other = self.session.current(command.task_id, writer)
         if other is not None:
             return other.send(command, actor)
-        if not desk.is_alive:
-            self._retire(command.task_id, desk)
-        return ticket.answer
+        if not writer.is_alive:
+            self._retire(command.task_id, writer)
+        return pending.answer
 
-    def _retire(self, task_id: TaskId, desk: Desk) -> None:
+    def _retire(self, task_id: TaskId, writer: TaskWriter) -> None:
         """Let go of what belongs to a Task that has ended."""
         self._last_syncs = None
-        for key in [key for key in self._syncs if key[1] is desk]:
+        for key in [key for key in self._syncs if key[1] is writer]:
             del self._syncs[key]
         self.session.retire(task_id)
 
@@ -248,43 +248,43 @@ class Board:
         with anyio.CancelScope(shield=True):
             await self.aclose()
 
-    async def _desk(self, task_id: TaskId) -> Desk:
-        desk = self.session.known(task_id)
-        if desk is not None:
-            return desk
-        return await _in_thread(lambda: self.session.desk(task_id))
+    async def _desk(self, task_id: TaskId) -> TaskWriter:
+        writer = self.session.known(task_id)
+        if writer is not None:
+            return writer
+        return await _in_thread(lambda: self.session.writer(task_id))
 
     async def _ask(
-        self, task_id: TaskId, desk: Desk, ask: Callable[[Task], _T], actor: Actor
+        self, task_id: TaskId, writer: TaskWriter, ask: Callable[[Task], _T], actor: Actor
     ) -> _T:
-        was_alive = desk.is_alive
-        ticket = desk.look(ask, actor, wait=False)
-        if ticket is None:
-            answer = await _in_thread(lambda: desk.ask(ask, actor))
+        was_alive = writer.is_alive
+        pending = writer.look(ask, actor, wait=False)
+        if pending is None:
+            answer = await _in_thread(lambda: writer.ask(ask, actor))
         else:
-            answer = await self._settled(desk, ticket)
-        if was_alive and not desk.is_alive:
-            other = await _in_thread(lambda: self.session.current(task_id, desk))
+            answer = await self._settled(writer, pending)
+        if was_alive and not writer.is_alive:
+            other = await _in_thread(lambda: self.session.current(task_id, writer))
             if other is not None:
                 return await _in_thread(lambda: other.ask(ask, actor))
         return answer
 
-    async def _settled(self, desk: Desk, ticket: Ticket[_T]) -> _T:
-        if not desk.is_safe(ticket):
-            await self._syncs_of(desk).wait(ticket)
-        return ticket.answer
+    async def _settled(self, writer: TaskWriter, pending: PendingAnswer[_T]) -> _T:
+        if not writer.is_safe(pending):
+            await self._syncs_of(writer).wait(pending)
+        return pending.answer
 
-    def _syncs_of(self, desk: Desk) -> Syncs:
+    def _syncs_of(self, writer: TaskWriter) -> GroupCommit:
         loop = get_running_loop()
         syncs = self._last_syncs
-        if syncs is not None and syncs.loop is loop and syncs.desk is desk:
+        if syncs is not None and syncs.loop is loop and syncs.writer is writer:
             return syncs  # Mostly it is the one that was asked for last.
-        key = (loop, desk)
+        key = (loop, writer)
         syncs = self._syncs.get(key)
         if syncs is None:
             for old in [old for old in self._syncs if old[0].is_closed()]:
                 del self._syncs[old]
-            syncs = self._syncs[key] = Syncs(loop, desk)
+            syncs = self._syncs[key] = GroupCommit(loop, writer)
         self._last_syncs = syncs
         return syncs
 
@@ -312,7 +312,7 @@ def open_board(
         place = session_dir(Path(project), session_id, state_dir)
         torn = place.parent.parent / "torn" / session_id
         log = JsonlLog(place, torn_dir=torn, durability=durability)
-    return Board(Session(log, session_id, clock=clock, rules=rules))
+    return Board(TaskWriters(log, session_id, clock=clock, rules=rules))
 
 
 def session_dir(project: Path, session_id: SessionId, state_dir: str = ".taskloom") -> Path:

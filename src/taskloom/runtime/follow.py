@@ -21,7 +21,7 @@ from taskloom.codec import Line, decode
 from taskloom.errors import Damage, Unavailable
 from taskloom.ids import AgentId, CommandId, EventId, RunId, Seq, StepId, TaskId
 from taskloom.log import Wal
-from taskloom.runtime.desk import Desk
+from taskloom.runtime.task_writer import TaskWriter
 
 LOOK_S: Final = 0.1
 """How often a follower looks for what other processes wrote."""
@@ -59,10 +59,10 @@ def record_of(line: Line) -> Record:
     )
 
 
-async def follow(desk: Desk, wal: Wal, after: Seq, look_s: float) -> AsyncGenerator[Record]:
+async def follow(writer: TaskWriter, wal: Wal, after: Seq, look_s: float) -> AsyncGenerator[Record]:
     """Yield the records after line `after`, for as long as the caller listens."""
     changed = Event()
-    stop = desk.listen(_waker(get_running_loop(), changed))
+    stop = writer.listen(_waker(get_running_loop(), changed))
     try:
         while True:
             changed.clear()

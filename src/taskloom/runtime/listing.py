@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from taskloom.board import TASK_TERMINAL, Actor, TaskPage, TaskStatus, reading
+from taskloom.board import TASK_TERMINAL, Actor, TaskPage, TaskStatus, validation
 from taskloom.board.actor import require_orchestrator
-from taskloom.runtime.catalogue import Found
-from taskloom.runtime.session import Session
+from taskloom.runtime.log_index import LogEntry
+from taskloom.runtime.task_writers import TaskWriters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,15 +18,15 @@ class ListTasks:
     offset: int = 0
 
 
-def list_tasks(session: Session, query: ListTasks, actor: Actor) -> TaskPage:
+def list_tasks(session: TaskWriters, query: ListTasks, actor: Actor) -> TaskPage:
     """Answer, newest first. May block."""
     require_orchestrator(actor, "list the session's Tasks")
-    limit = reading.number(query.limit, "$.limit", least=1, most=10_000)
-    offset = reading.number(query.offset, "$.offset", least=0, most=1 << 40)
+    limit = validation.number(query.limit, "$.limit", least=1, most=10_000)
+    offset = validation.number(query.offset, "$.offset", least=0, most=1 << 40)
     wanted = query.status
     if wanted is not None:
         wanted = TaskStatus(
-            reading.one_of(wanted, "$.status", [status.value for status in TaskStatus])
+            validation.one_of(wanted, "$.status", [status.value for status in TaskStatus])
         )
     found = session.found()
     if wanted in TASK_TERMINAL:
@@ -44,5 +44,5 @@ def list_tasks(session: Session, query: ListTasks, actor: Actor) -> TaskPage:
     return TaskPage(tasks=tuple(page), total=len(found), has_more=len(found) > offset + limit)
 
 
-def _may_be(found: Found, wanted: TaskStatus) -> bool:
+def _may_be(found: LogEntry, wanted: TaskStatus) -> bool:
     return found.ended is wanted if found.ended is not None else True

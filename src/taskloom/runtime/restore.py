@@ -1,11 +1,11 @@
 """A Task from its log: all of it, what is new in it, or up to some line of it."""
 
 from taskloom.board import Task
-from taskloom.codec import Replay, ReplayForeign
+from taskloom.codec import ReferenceReplay, Replay
 from taskloom.errors import Damage
 from taskloom.ids import Seq
 from taskloom.log import Wal
-from taskloom.runtime.collector import collector_off
+from taskloom.runtime.gc_pause import gc_paused
 
 
 def restore(wal: Wal, task: Task | None, *, until: Seq | None = None) -> Task:
@@ -24,8 +24,8 @@ def restore(wal: Wal, task: Task | None, *, until: Seq | None = None) -> Task:
         if task is None:
             raise Damage(1, "the file holds no whole decision")
         return task
-    replay = ReplayForeign(task) if wal.is_foreign else Replay(task)
-    with collector_off():
+    replay = ReferenceReplay(task) if wal.is_foreign else Replay(task)
+    with gc_paused():
         replay.add(first, until=until)
         for piece in pieces:
             if until is not None and replay.seq >= until:

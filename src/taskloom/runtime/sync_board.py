@@ -21,9 +21,9 @@ from taskloom.board import (
 from taskloom.board.actor import require_sight
 from taskloom.errors import TaskloomError
 from taskloom.ids import TaskId
-from taskloom.runtime.desk import Desk
 from taskloom.runtime.listing import ListTasks, list_tasks
-from taskloom.runtime.session import Session
+from taskloom.runtime.task_writer import TaskWriter
+from taskloom.runtime.task_writers import TaskWriters
 
 _T = TypeVar("_T")
 
@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 class SyncBoard:
     """One session's board, blocking. Any number of threads may use it."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: TaskWriters) -> None:
         """Serve a session, often that of a `Board`: the two may be used side by side."""
         self.session = session
 
@@ -40,39 +40,41 @@ class SyncBoard:
         if isinstance(command, CreateTask):
             return self.session.create(command, actor)
         check_request(command, actor)
-        desk = self.session.desk(command.task_id)
+        writer = self.session.writer(command.task_id)
         try:
-            return desk.send(command, actor)
+            return writer.send(command, actor)
         except TaskloomError:
             # Another process may have ended the Task and used its id for a new one.
-            other = self.session.current(command.task_id, desk)
+            other = self.session.current(command.task_id, writer)
             if other is None:
                 raise
             return other.send(command, actor)
         finally:
-            if not desk.is_alive:
+            if not writer.is_alive:
                 self.session.retire(command.task_id)
 
     def get(
         self, task_id: TaskId, actor: Actor, *, include_terminal_steps: bool = True
     ) -> TaskView:
         """Show a Task, active or ended."""
-        desk = self.session.desk(task_id)
+        writer = self.session.writer(task_id)
 
         def view(task: Task) -> TaskView:
             require_sight(actor, task.task_id)
-            return view_task(task, desk.wal_path, include_terminal_steps=include_terminal_steps)
+            return view_task(task, writer.wal_path, include_terminal_steps=include_terminal_steps)
 
-        return self._ask(task_id, desk, view, actor)
+        return self._ask(task_id, writer, view, actor)
 
     def query(self, query: QuerySteps, actor: Actor) -> StepPage:
         """Return a page of steps."""
-        desk = self.session.desk(query.task_id)
-        return self._ask(query.task_id, desk, lambda task: query_steps(task, query, actor), actor)
+        writer = self.session.writer(query.task_id)
+        return self._ask(query.task_id, writer, lambda task: query_steps(task, query, actor), actor)
 
-    def _ask(self, task_id: TaskId, desk: Desk, ask: Callable[[Task], _T], actor: Actor) -> _T:
-        answer = desk.ask(ask, actor)
-        other = self.session.current(task_id, desk)
+    def _ask(
+        self, task_id: TaskId, writer: TaskWriter, ask: Callable[[Task], _T], actor: Actor
+    ) -> _T:
+        answer = writer.ask(ask, actor)
+        other = self.session.current(task_id, writer)
         return answer if other is None else other.ask(ask, actor)
 
     def list(self, actor: Actor, query: ListTasks | None = None) -> TaskPage:

@@ -16,7 +16,7 @@ from typing import Final
 
 from taskloom.board import Event, TaskStatus
 from taskloom.board.events import TaskRunning
-from taskloom.codec import Chain, Origin, encode
+from taskloom.codec import Chain, EventAuthor, encode
 from taskloom.errors import Code, Fenced, Refused
 from taskloom.log import START, Log, Position, Wal
 
@@ -28,7 +28,7 @@ _LONG_S: Final = 30.0
 def some_lines(after: Position, count: int = 1, *, note: str = "") -> tuple[bytes, Position]:
     """Return one decision's lines, to follow `after`, and where the log ends with them."""
     chain = Chain(after.crc)
-    origin = Origin("s1", "t1", "e", "ann", "ann-1", _AT)
+    origin = EventAuthor("s1", "t1", "e", "ann", "ann-1", _AT)
     event = Event(TaskRunning(TaskStatus.PENDING, reason=note))
     lines = encode([event] * count, origin, chain, after=after.seq, base=after.seq)
     return bytes(lines), Position(after.seq + count, chain.crc)

@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from taskloom.board import StepStatus, StepView
-from taskloom.runtime.inspect import Inspection
-from taskloom.view.choice import Choice
+from taskloom.runtime.read_only_log import Inspection
 from taskloom.view.columns import Cells, Columns
-from taskloom.view.forest import DEPTH_MAX, Row, lay_out
+from taskloom.view.dag_layout import DEPTH_MAX, Row, layout_dag
+from taskloom.view.format import clean, counts, lease, moment, one_line, plural, some
+from taskloom.view.step_filter import Choice
 from taskloom.view.style import mark, progress, status_word
-from taskloom.view.words import clean, counts, lease, moment, one_line, plural, some
 
 STEPS_SHOWN: Final = 100
 """A board that does not fit three screens is read by asking, not by scrolling."""
@@ -90,7 +90,7 @@ def draw_tree(steps: Sequence[StepView], now: datetime) -> Columns:
     """Draw every step under the deepest one it waits for."""
     done = {step.step_id for step in steps if step.status is StepStatus.COMPLETED}
     rows: list[Cells] = []
-    for row in lay_out(steps):
+    for row in layout_dag(steps):
         notes = _notes(row.step, now)
         unmet = [on for on in row.step.depends_on_step_ids if on not in done]
         if row.step.status is StepStatus.PENDING and len(row.step.depends_on_step_ids) > 1:

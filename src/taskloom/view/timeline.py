@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from taskloom.runtime.inspect import Entry
-from taskloom.view.gist import gist
-from taskloom.view.words import clean, moment, one_line
+from taskloom.runtime.read_only_log import Entry
+from taskloom.view.event_line import gist
+from taskloom.view.format import clean, moment, one_line
 
 _EVENT_WIDTH = len("task_step_lease_expired")
 

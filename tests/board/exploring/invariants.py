@@ -26,7 +26,7 @@ from taskloom.board import (
     TaskStatus,
     UpdateStep,
 )
-from taskloom.board.index import Index
+from taskloom.board.state.index import Index
 from tests.board.exploring.moves import Move
 from tests.board.stage import index_facts
 

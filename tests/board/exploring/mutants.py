@@ -21,17 +21,17 @@ from taskloom.board import (
     Task,
     TaskStatus,
     UpdateBoard,
-    patch,
-    promoting,
-    stepping,
-    updating,
 )
 from taskloom.board import actor as actor_module
 from taskloom.board import decide as decide_function
 from taskloom.board import evolve as evolve_function
+from taskloom.board.decide import readiness
+from taskloom.board.decide import step as step_decisions
+from taskloom.board.decide import update as update_decisions
 from taskloom.board.events import StepClaimed
-from taskloom.board.index import Index
-from taskloom.board.overlay import Overlay
+from taskloom.board.state import apply_operations
+from taskloom.board.state.index import Index
+from taskloom.board.state.update_draft import Overlay
 from taskloom.errors import Refused
 from tests.board.stage import LEASE
 
@@ -44,23 +44,23 @@ _EVOLVE: Final[dict[str, Any]] = evolve_function.__globals__
 
 
 def _no_fence(to: pytest.MonkeyPatch) -> None:
-    real = stepping.require_holder
+    real = step_decisions.require_holder
 
     def open_handed(step: Step, task: Task, actor: Actor, fence: int, now: datetime) -> None:
         real(step, task, actor, None, now)
 
-    to.setattr(stepping, "require_holder", open_handed)
+    to.setattr(step_decisions, "require_holder", open_handed)
 
 
 def _no_holder(to: pytest.MonkeyPatch) -> None:
-    to.setattr(stepping, "require_holder", _nothing)
+    to.setattr(step_decisions, "require_holder", _nothing)
 
 
 def _no_lease_end(to: pytest.MonkeyPatch) -> None:
     def never(step: Step, now: datetime) -> bool:
         return False
 
-    to.setattr(stepping, "_is_past", never)
+    to.setattr(step_decisions, "_is_past", never)
 
 
 def _everybody_has_tools(to: pytest.MonkeyPatch) -> None:
@@ -69,25 +69,25 @@ def _everybody_has_tools(to: pytest.MonkeyPatch) -> None:
 
 def _promotes_too_early(to: pytest.MonkeyPatch) -> None:
     def eager(task: Task, step: Step) -> list[Event]:
-        return [promoting.ready_event(each, ()) for each in step.dependents]
+        return [readiness.ready_event(each, ()) for each in step.dependents]
 
-    to.setattr(stepping, "after_completion", eager)
+    to.setattr(step_decisions, "after_completion", eager)
 
 
 def _promotes_while_blocked(to: pytest.MonkeyPatch) -> None:
-    real = promoting.after_completion
+    real = readiness.after_completion
 
     def blind(task: Task, step: Step) -> list[Event]:
         return real(replace(task, status=TaskStatus.RUNNING), step)
 
-    to.setattr(stepping, "after_completion", blind)
+    to.setattr(step_decisions, "after_completion", blind)
 
 
 def _forgets_to_promote(to: pytest.MonkeyPatch) -> None:
     def idle(task: Task, step: Step) -> list[Event]:
         return []
 
-    to.setattr(stepping, "after_completion", idle)
+    to.setattr(step_decisions, "after_completion", idle)
 
 
 def _claims_what_is_not_ready(to: pytest.MonkeyPatch) -> None:
@@ -177,11 +177,11 @@ def _state_outside_the_log(to: pytest.MonkeyPatch) -> None:
 
 
 def _keeps_old_edges(to: pytest.MonkeyPatch) -> None:
-    to.setattr(patch._Patch, "_part", _nothing)  # pyright: ignore[reportPrivateUsage]  # the guard itself
+    to.setattr(apply_operations._Patch, "_part", _nothing)  # pyright: ignore[reportPrivateUsage]  # the guard itself
 
 
 def _no_cycle_check(to: pytest.MonkeyPatch) -> None:
-    to.setattr(updating, "insert_edges", _nothing)
+    to.setattr(update_decisions, "insert_edges", _nothing)
 
 
 def _deletes_what_others_wait_for(to: pytest.MonkeyPatch) -> None:
@@ -192,21 +192,21 @@ def _deletes_what_others_wait_for(to: pytest.MonkeyPatch) -> None:
 
 
 def _deletes_anything(to: pytest.MonkeyPatch) -> None:
-    to.setattr(updating, "_DELETABLE", frozenset(StepStatus))
+    to.setattr(update_decisions, "_DELETABLE", frozenset(StepStatus))
 
 
 def _update_never_promotes(to: pytest.MonkeyPatch) -> None:
     def none(self: object) -> list[Event]:
         return []
 
-    to.setattr(updating._Update, "_promotions", none)  # pyright: ignore[reportPrivateUsage]  # the guard itself
+    to.setattr(update_decisions._Update, "_promotions", none)  # pyright: ignore[reportPrivateUsage]  # the guard itself
 
 
 def _reopening_the_task_promotes_nothing(to: pytest.MonkeyPatch) -> None:
     def none(self: object) -> list[Event]:
         return []
 
-    to.setattr(updating._Update, "_held_back", none)  # pyright: ignore[reportPrivateUsage]  # the guard itself
+    to.setattr(update_decisions._Update, "_held_back", none)  # pyright: ignore[reportPrivateUsage]  # the guard itself
 
 
 def _nothing(*_: object) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from taskloom.agent import call_tool, call_tools
 from taskloom.files import Backend, FileInfo, LocalFiles, MemoryFiles
-from taskloom.files.objects import ObjectFiles
+from taskloom.files.object_store import ObjectFiles
 from taskloom.middleware import PlanTasks
 from tests.middleware.plan.scene import BASE, ask, check_edges, done, planned, play, stored
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.house.tree import ROOT
+from tests.conventions.tree import ROOT
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from taskloom.agent import Message
 from taskloom.files import LocalFiles
 from taskloom.middleware.reduction import from_saved
-from tests.house.tree import ROOT
+from tests.conventions.tree import ROOT
 from tests.middleware.reduction.scene import paired
 
 SAVED = re.compile(r"saved to: (\S+)")

@@ -9,7 +9,7 @@ from taskloom.agent import FilePart, JsonPart, Message, State, TextPart, ToolCal
 from taskloom.files import MemoryFiles
 from taskloom.middleware.reduction import ToolReduction, utf8_tokens
 from taskloom.middleware.reduction.tokens import count_message
-from tests.house.tree import ROOT
+from tests.conventions.tree import ROOT
 from tests.middleware.reduction.scene import begin, clear, conversation, round_
 
 

@@ -13,30 +13,30 @@ from hypothesis import strategies as st
 
 from taskloom import CreateTask, Durability, StepStatus, UpdateStep, open_board
 from taskloom.view.run.frame import draw_frame, draw_last, question_lines, steps_room
-from taskloom.view.run.looking import TaskSeen, look_at
-from taskloom.view.run.seen import Asked, RunSeen, Seen, StreamSeen
-from taskloom.view.run.speech import Line
+from taskloom.view.run.model import Asked, RunView, StreamView, WorkerRunView
+from taskloom.view.run.output import Line
+from taskloom.view.run.task_window import TaskWindow, look_at
 from tests.view.boards import Stage, diamond, step
 from tests.view.golden import as_text, check
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-ORCHESTRATOR = RunSeen(
+ORCHESTRATOR = WorkerRunView(
     run_id="orchestrator",
     name="orchestrator",
     step_id=None,
     age=timedelta(seconds=72),
     last="▸ agent.wait_workers",
 )
-ANN = RunSeen(
+ANN = WorkerRunView(
     run_id="ann-1", name="ann", step_id="b", age=timedelta(seconds=12.7), last="12 passed"
 )
-BOB = RunSeen(
+BOB = WorkerRunView(
     run_id="bob-1", name="bob", step_id=None, age=timedelta(hours=2), last="", stopping=True
 )
 
 
-def look(stage: Stage, task_id: str, most: int) -> TaskSeen:
-    async def read() -> TaskSeen:
+def look(stage: Stage, task_id: str, most: int) -> TaskWindow:
+    async def read() -> TaskWindow:
         board = open_board(stage.project, session_id="s1", clock=stage.clock)
         async with board:
             return await board.read(task_id, look_at(most), board.orchestrator("o", run_id="o-1"))
@@ -44,9 +44,9 @@ def look(stage: Stage, task_id: str, most: int) -> TaskSeen:
     return anyio.run(read)
 
 
-def seen(*tasks: TaskSeen, **more: Any) -> Seen:  # noqa: ANN401 - any field of a frame
+def seen(*tasks: TaskWindow, **more: Any) -> RunView:  # noqa: ANN401 - any field of a frame
     given: dict[str, Any] = {"runs": (ORCHESTRATOR, ANN, BOB), "selected": "ann-1", **more}
-    return Seen(
+    return RunView(
         goal="Tidy up the parser",
         session_id="20260101-000000-abc",
         elapsed=timedelta(seconds=75),
@@ -60,7 +60,7 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
-def drawn(what: Seen, *, width: int = 90, height: int = 24) -> str:
+def drawn(what: RunView, *, width: int = 90, height: int = 24) -> str:
     return as_text(draw_frame(what, width, height), width=width)
 
 
@@ -87,7 +87,7 @@ def test_one_runs_words(stage: Stage) -> None:
         Line("output", "\x1b[31mFAILED\x1b[0m tests/test_parser.py::" + "x" * 60),
         Line("text", "I see."),
     )
-    stream = StreamSeen(lines=lines, below=3)
+    stream = StreamView(lines=lines, below=3)
     page = seen(look(stage, "diamond", 50), stream=stream, paused=True)
     check(drawn(page, width=60, height=12), GOLDEN / "run_stream.txt")
 
@@ -132,18 +132,20 @@ def test_what_is_being_done_is_seen_however_low_the_screen(stage: Stage) -> None
     reading=st.booleans(),
 )
 def test_no_frame_is_higher_or_wider_than_there_is_room(
-    many: TaskSeen, width: int, height: int, runs: int, steps: int, asking: bool, reading: bool
+    many: TaskWindow, width: int, height: int, runs: int, steps: int, asking: bool, reading: bool
 ) -> None:
     workers = [
-        RunSeen(run_id=f"r{at}", name=f"worker{at}", step_id="b", age=timedelta(), last="x" * 300)
+        WorkerRunView(
+            run_id=f"r{at}", name=f"worker{at}", step_id="b", age=timedelta(), last="x" * 300
+        )
         for at in range(runs)
     ]
-    task = TaskSeen(
+    task = TaskWindow(
         task_id=many.task_id, title=many.title, status=many.status, counts=many.counts,
         stalled=False, completeable=False, outcome="", steps=many.steps[:steps], hidden={},
     )  # fmt: skip  # a Task like the other, with fewer steps
     asked = Asked(text="漢字" * 200, for_session="x" * 500, waiting=1) if asking else None
-    stream = StreamSeen(lines=(Line("text", "漢字" * 300),) * 50) if reading else None
+    stream = StreamView(lines=(Line("text", "漢字" * 300),) * 50) if reading else None
     page = seen(
         task, task, runs=(ORCHESTRATOR, *workers), asked=asked, stream=stream, selected="r7"
     )
@@ -154,7 +156,7 @@ def test_no_frame_is_higher_or_wider_than_there_is_room(
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> TaskSeen:
+def many(tmp_path_factory: pytest.TempPathFactory) -> TaskWindow:
     stage = Stage(tmp_path_factory.mktemp("many"))
     stage.create("many", [step(f"step{at}") for at in range(80)])
     return look(stage, "many", 100)

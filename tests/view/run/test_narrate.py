@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from taskloom.board import EventType
-from taskloom.orchestra import Happening, RunEvent
-from taskloom.view.run.narrate import narrate
+from taskloom.orchestrator import RunEvent, SessionEvent
+from taskloom.view.run.event_line import narrate
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -15,7 +15,7 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 def told(event_type: str, payload: dict[str, Any] | None = None, **about: str | None) -> str | None:
     fields: dict[str, Any] = {"task_id": "t", "step_id": "s", "agent_id": "ann", **about}
     line = narrate(
-        Happening(event_type=event_type, session_id="s1", at=AT, payload=payload or {}, **fields)
+        SessionEvent(event_type=event_type, session_id="s1", at=AT, payload=payload or {}, **fields)
     )
     return None if line is None else line.text
 

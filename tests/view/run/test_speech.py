@@ -14,19 +14,19 @@ from taskloom.agent import (
     ToolResult,
     ToolStarted,
 )
-from taskloom.view.run.speech import LINES_KEPT, Speech, called
+from taskloom.view.run.output import LINES_KEPT, OutputBuffer, called
 
 
 def piece(text: str = "", *, thinking: str = "", tool: str = "", id_: str = "m1") -> ModelDelta:
     return ModelDelta(id_, Delta(text=text, thinking=thinking, tool_name=tool))
 
 
-def shown(speech: Speech) -> list[tuple[str, str]]:
+def shown(speech: OutputBuffer) -> list[tuple[str, str]]:
     return [(line.kind, line.shown) for line in speech.everything]
 
 
 def test_pieces_add_up_to_lines_and_the_whole_reply_is_not_said_twice() -> None:
-    speech = Speech()
+    speech = OutputBuffer()
     speech.hear(piece(thinking="Let me "))
     speech.hear(piece(thinking="see."))
     assert speech.last == "Let me see."
@@ -43,13 +43,13 @@ def test_pieces_add_up_to_lines_and_the_whole_reply_is_not_said_twice() -> None:
 
 
 def test_a_reply_that_nobody_streamed_is_said_whole() -> None:
-    speech = Speech()
+    speech = OutputBuffer()
     speech.hear(ModelReply(Message("assistant", "One\nTwo", id="m1")))
     assert shown(speech) == [("text", "One"), ("text", "Two")]
 
 
 def test_an_attempt_that_failed_is_taken_back() -> None:
-    speech = Speech()
+    speech = OutputBuffer()
     speech.hear("before")
     speech.hear(piece("wrong\nwro"))
     speech.hear(ModelSuperseded("m1", 1, "overloaded"))
@@ -62,7 +62,7 @@ def test_an_attempt_that_failed_is_taken_back() -> None:
 
 
 def test_a_call_is_announced_then_told_and_its_output_follows() -> None:
-    speech = Speech()
+    speech = OutputBuffer()
     call = ToolCall("c1", "run_command", '{"command": ["pytest", "-q"], "cwd": "."}')
     speech.hear(piece(tool="run_command"))
     assert speech.last == "▸ run_command …"
@@ -83,14 +83,14 @@ def test_a_call_is_announced_then_told_and_its_output_follows() -> None:
 
 
 def test_what_a_terminal_would_obey_is_written_out() -> None:
-    speech = Speech()
+    speech = OutputBuffer()
     speech.hear("\x1b[2Jgone\u202e")
     assert speech.last == r"\x1b[2Jgone\u202e"
     assert shown(speech) == [("output", r"\x1b[2Jgone\u202e")]
 
 
 def test_whatever_is_sent_nothing_grows_without_bound() -> None:
-    speech = Speech()
+    speech = OutputBuffer()
     for number in range(LINES_KEPT + 10):
         speech.hear(f"line {number}")
     assert (len(speech.lines), speech.total) == (LINES_KEPT, LINES_KEPT + 10)
@@ -99,7 +99,7 @@ def test_whatever_is_sent_nothing_grows_without_bound() -> None:
 
 
 def test_an_agent_within_speaks_too_and_trouble_is_told() -> None:
-    speech = Speech()
+    speech = OutputBuffer()
     speech.hear(NestedEvent("inner", "c1", piece("from within\n")))
     speech.hear(CustomEvent({"percent": 5}))
     speech.hear(RunFailed(ValueError("broke")))

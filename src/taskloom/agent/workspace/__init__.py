@@ -1,6 +1,6 @@
 """Built-in tools for work in a project directory, confined to it."""
 
-from taskloom.agent.workspace.access import Commands, TextFiles
+from taskloom.agent.workspace.backends import Commands, TextFiles
 from taskloom.agent.workspace.permission import (
     PermissionRequest,
     Permit,

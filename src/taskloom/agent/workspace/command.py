@@ -4,29 +4,29 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from taskloom.agent.tool import Tool
-from taskloom.agent.workspace.ground import Ground, make_tool
+from taskloom.agent.tools.tool import Tool
+from taskloom.agent.workspace.context import WorkspaceContext, make_tool
 from taskloom.agent.workspace.permission import PermissionRequest
 
 TIMEOUT_S: Final = 120
 TIMEOUT_MAX_S: Final = 3600
 
 
-def command_tool(ground: Ground) -> Tool:
+def command_tool(context: WorkspaceContext) -> Tool:
     """Return `run_command(argv, timeout_s, directory)`."""
-    texts = ground.texts
+    texts = context.texts
 
     async def run_command(
         argv: Annotated[list[str], Meta(min_length=1)],
         timeout_s: Annotated[int, Meta(ge=1, le=TIMEOUT_MAX_S)] = TIMEOUT_S,
         directory: str = ".",
     ) -> str:
-        where = ground.resolve(directory)
+        where = context.resolve(directory)
         if not where.is_dir():
             raise NotADirectoryError(texts.no_folder.format(path=directory))
-        await ground.ask(PermissionRequest("run", directory, tuple(argv), target=str(where)))
+        await context.ask(PermissionRequest("run", directory, tuple(argv), target=str(where)))
         try:
-            done = await ground.commands.run(argv, where, ground.environment, timeout_s=timeout_s)
+            done = await context.commands.run(argv, where, context.environment, timeout_s=timeout_s)
         except FileNotFoundError as error:
             raise FileNotFoundError(texts.no_program.format(program=argv[0])) from error
         if done.timed_out:

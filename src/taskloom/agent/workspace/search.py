@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from taskloom.agent.tool import Tool
-from taskloom.agent.workspace import scan
-from taskloom.agent.workspace.ground import Ground, make_tool
+from taskloom.agent.tools.tool import Tool
+from taskloom.agent.workspace import grep_fallback
+from taskloom.agent.workspace.context import WorkspaceContext, make_tool
 from taskloom.agent.workspace.paths import is_secret
 from taskloom.agent.workspace.process import run_bounded
 
@@ -18,21 +18,21 @@ TIMEOUT_S: Final = 30.0
 SKIPPED: Final = frozenset({".git", ".hg", ".venv", "node_modules", "__pycache__", ".mypy_cache"})
 
 
-def search_tool(ground: Ground) -> Tool:
+def search_tool(context: WorkspaceContext) -> Tool:
     """Return `search(pattern, path, glob)`."""
 
     async def search(pattern: str, path: str = ".", glob: str = "") -> str:
-        start = await ground.readable(path)
+        start = await context.readable(path)
         try:
             re.compile(pattern)
         except re.error as error:
-            raise ValueError(ground.texts.bad_pattern.format(reason=error)) from error
-        lines = await _lines(ground, start, pattern, glob)
+            raise ValueError(context.texts.bad_pattern.format(reason=error)) from error
+        lines = await _lines(context, start, pattern, glob)
         if len(lines) > MATCHES_MAX:
-            lines[MATCHES_MAX:] = [ground.texts.more_matches.format(number=MATCHES_MAX)]
-        return "\n".join(lines) or ground.texts.no_match
+            lines[MATCHES_MAX:] = [context.texts.more_matches.format(number=MATCHES_MAX)]
+        return "\n".join(lines) or context.texts.no_match
 
-    texts = ground.texts
+    texts = context.texts
     return make_tool(
         search,
         texts.search,
@@ -48,7 +48,7 @@ def _command(start: Path, pattern: str, glob: str) -> list[str]:
     ripgrep = shutil.which("rg")
     if ripgrep is None:
         bounds = [str(MATCHES_MAX + 1), str(LINE_CHARS_MAX)]
-        python = [sys.executable, "-I", "-S", scan.__file__]
+        python = [sys.executable, "-I", "-S", grep_fallback.__file__]
         return [*python, pattern, glob, target, *bounds, *sorted(SKIPPED)]
     # A zero byte ends each path: it is told from the text for certain, and a line that was cut in
     # the middle is told from a whole one. Nobody's own settings, which may follow links.
@@ -59,16 +59,16 @@ def _command(start: Path, pattern: str, glob: str) -> list[str]:
     return [ripgrep, *options, "--regexp", pattern, "--", target]
 
 
-async def _lines(ground: Ground, start: Path, pattern: str, glob: str) -> list[str]:
+async def _lines(context: WorkspaceContext, start: Path, pattern: str, glob: str) -> list[str]:
     """Return `path:number:text` for each match, but of secrets only what was asked for by name."""
-    root = ground.home(start)
+    root = context.home(start)
     command = _command(start.relative_to(root), pattern, glob)
-    done = await run_bounded(command, root, ground.environment, timeout_s=TIMEOUT_S)
+    done = await run_bounded(command, root, context.environment, timeout_s=TIMEOUT_S)
     if done.timed_out:
-        raise TimeoutError(ground.texts.timed_out.format(seconds=TIMEOUT_S))
+        raise TimeoutError(context.texts.timed_out.format(seconds=TIMEOUT_S))
     lines: list[str] = []
     for line in done.output.split("\n"):
         path, whole, rest = line.removeprefix("./").partition("\0")
         if whole and (root / path == start or not is_secret(root, root / path)):
-            lines.append(f"{path if root == ground.root.resolve() else root / path}:{rest}")
+            lines.append(f"{path if root == context.root.resolve() else root / path}:{rest}")
     return lines

@@ -10,17 +10,17 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from taskloom.agent.texts import Language
-from taskloom.agent.tool import Tool
-from taskloom.agent.workspace.access import Commands, LocalCommands, TextFiles
+from taskloom.agent.model_texts import Language
+from taskloom.agent.tools.tool import Tool
+from taskloom.agent.workspace.backends import Commands, LocalCommands, TextFiles
 from taskloom.agent.workspace.command import command_tool
-from taskloom.agent.workspace.ground import Ground
+from taskloom.agent.workspace.context import WorkspaceContext
 from taskloom.agent.workspace.permission import Permit, refuse_all
 from taskloom.agent.workspace.process import harmless_environment
-from taskloom.agent.workspace.reading import list_tool, read_tool
+from taskloom.agent.workspace.read_tools import list_tool, read_tool
 from taskloom.agent.workspace.search import search_tool
 from taskloom.agent.workspace.workspace_texts import workspace_texts
-from taskloom.agent.workspace.writing import edit_tool, write_tool
+from taskloom.agent.workspace.write_tools import edit_tool, write_tool
 
 
 class Workspace:
@@ -49,7 +49,7 @@ class Workspace:
             commands: how programs are run; by default here.
         """
         variables = harmless_environment() if environment is None else environment
-        self._ground = Ground(
+        self._ground = WorkspaceContext(
             Path(directory),
             permit,
             workspace_texts(language),
@@ -61,10 +61,10 @@ class Workspace:
 
     def tools(self, *, writes: bool = True, commands: bool = True) -> list[Tool]:
         """Return the tools; leave out those that write or run commands on request."""
-        ground = self._ground
-        tools = [read_tool(ground), list_tool(ground), search_tool(ground)]
+        context = self._ground
+        tools = [read_tool(context), list_tool(context), search_tool(context)]
         if writes:
-            tools += [write_tool(ground), edit_tool(ground)]
+            tools += [write_tool(context), edit_tool(context)]
         if commands:
-            tools.append(command_tool(ground))
+            tools.append(command_tool(context))
         return tools

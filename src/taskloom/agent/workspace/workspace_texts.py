@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from taskloom.agent.texts import Language, language_or_default
+from taskloom.agent.model_texts import Language, language_or_default
 
 
 class WorkspaceTexts(Struct, frozen=True, kw_only=True):

@@ -108,7 +108,7 @@ class Keyboard:
             modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
             termios.tcsetattr(self._fd, termios.TCSANOW, modes)
 
-    def give_back(self) -> None:
+    def release_orphaned_steps(self) -> None:
         """Let the terminal be as it was."""
         if self._was is not None:
             with suppress(termios.error, OSError):
@@ -122,7 +122,7 @@ class Keyboard:
         if self._is_reading:
             asyncio.get_running_loop().remove_reader(self._fd)
             self._is_reading = False
-        self.give_back()
+        self.release_orphaned_steps()
 
     def _read(self) -> None:
         try:

@@ -5,7 +5,7 @@ from collections import deque
 from typing import Final
 
 from taskloom.app.permissions import Answer, Question
-from taskloom.view.run.seen import Asked
+from taskloom.view.run.model import Asked
 
 ANSWERS: Final[dict[str, Answer]] = {"y": "once", "a": "session", "n": "no"}
 

@@ -8,7 +8,7 @@ from taskloom.files import Backend
 from taskloom.middleware.plan.item import PlanItem
 from taskloom.middleware.plan.plan_texts import plan_texts
 from taskloom.middleware.plan.reminder import Silence, reminder, silence
-from taskloom.middleware.plan.show import show_reminder
+from taskloom.middleware.plan.render import show_reminder
 from taskloom.middleware.plan.store import store_for
 from taskloom.middleware.plan.tools import PlanTools
 

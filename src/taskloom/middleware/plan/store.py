@@ -15,11 +15,11 @@ from weakref import WeakValueDictionary
 from anyio import CancelScope
 
 from taskloom.files import Backend
-from taskloom.files.gate import Gate
+from taskloom.files.cross_loop_lock import CrossLoopLock
+from taskloom.middleware.plan.change_marker import ChangeMarker, decode, encode
 from taskloom.middleware.plan.item import PlanItem, is_id, order, to_line
-from taskloom.middleware.plan.marker import Marker, decode, encode
-from taskloom.middleware.plan.recall import Recall
-from taskloom.middleware.plan.shelf import Shelf
+from taskloom.middleware.plan.task_cache import TaskCache
+from taskloom.middleware.plan.task_files import TaskFiles
 from taskloom.middleware.plan.tasks import Change, Tasks, mended
 
 _TRIES: Final = 100
@@ -33,10 +33,10 @@ class PlanStore:
         """Nothing is read yet."""
         self.revision = 0
         """Grows with every change made here."""
-        self._shelf = Shelf(backend, base_dir)
-        self._recall = Recall(self._shelf)
-        self._gate = Gate()
-        self._marker = Marker()
+        self._shelf = TaskFiles(backend, base_dir)
+        self._recall = TaskCache(self._shelf)
+        self._gate = CrossLoopLock()
+        self._marker = ChangeMarker()
         self._seen: str | None = None
         """The marker's text when the memory was right; None when it may be wrong."""
         self._directory = ""
@@ -193,7 +193,7 @@ class PlanStore:
             raise
         self._marker = marker
 
-    async def _take_back(self, marker: Marker) -> str:
+    async def _take_back(self, marker: ChangeMarker) -> str:
         """Put back what the files of an unfinished change were, and say so in the marker."""
         for id_, text in marker.undo.items():
             if is_id(id_):

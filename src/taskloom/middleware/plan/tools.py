@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from taskloom.agent import Tool, ToolInfo, ToolKind, send_event
-from taskloom.agent.schema import check_struct
+from taskloom.agent.tools.schema import check_struct
 from taskloom.errors import StorageFailed
 from taskloom.middleware.plan.arguments import (
     CreateArguments,
@@ -19,13 +19,7 @@ from taskloom.middleware.plan.arguments import (
     list_schema,
     update_schema,
 )
-from taskloom.middleware.plan.changed import PlanChanged
-from taskloom.middleware.plan.item import PlanItem
-from taskloom.middleware.plan.plan_texts import PlanTexts
-from taskloom.middleware.plan.show import show_list, show_task
-from taskloom.middleware.plan.store import PlanStore
-from taskloom.middleware.plan.tasks import Change, Tasks
-from taskloom.middleware.plan.update import (
+from taskloom.middleware.plan.decide import (
     PlanRefused,
     Update,
     check_metadata,
@@ -34,6 +28,12 @@ from taskloom.middleware.plan.update import (
     decide_update,
     find,
 )
+from taskloom.middleware.plan.events import PlanChanged
+from taskloom.middleware.plan.item import PlanItem
+from taskloom.middleware.plan.plan_texts import PlanTexts
+from taskloom.middleware.plan.render import show_list, show_task
+from taskloom.middleware.plan.store import PlanStore
+from taskloom.middleware.plan.tasks import Change, Tasks
 
 _A = TypeVar("_A", bound=Struct)
 

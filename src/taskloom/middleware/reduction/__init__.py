@@ -11,7 +11,7 @@ from taskloom.middleware.reduction.handlers import (
 )
 from taskloom.middleware.reduction.pruning import SavedFile
 from taskloom.middleware.reduction.reduction import ToolReduction
-from taskloom.middleware.reduction.saved_form import from_saved, to_saved
+from taskloom.middleware.reduction.serialization import from_saved, to_saved
 from taskloom.middleware.reduction.settings import Retention, ToolConfig
 from taskloom.middleware.reduction.tokens import MessageCounter, TokenCounter, utf8_tokens
 

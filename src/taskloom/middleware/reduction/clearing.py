@@ -12,12 +12,18 @@ from typing import Final
 from msgspec import Struct, structs
 
 from taskloom.agent import Message, State, ToolCall
-from taskloom.middleware.reduction.ledger import Ledger
+from taskloom.middleware.reduction.clear_decision import (
+    CLEARED,
+    Proposal,
+    Proposer,
+    Save,
+    is_shorter,
+)
 from taskloom.middleware.reduction.notices import Notices
 from taskloom.middleware.reduction.offload import Offload, answer, moved
-from taskloom.middleware.reduction.proposals import CLEARED, Proposal, Proposer, Save, is_shorter
 from taskloom.middleware.reduction.rounds import Pair, kept_from, round_start, rounds
 from taskloom.middleware.reduction.settings import Settings
+from taskloom.middleware.reduction.token_cache import TokenCache
 
 FAILURES_MAX: Final = 3
 """A storage that fails so often in a row is asked again before the next model call."""
@@ -41,7 +47,7 @@ class Clearing:
         self._notices = notices
         self._proposer = Proposer(settings, offload)
 
-    async def clear(self, state: State, ledger: Ledger) -> State | None:
+    async def clear(self, state: State, ledger: TokenCache) -> State | None:
         """Return the state with old results cleared; None if nothing is to be done."""
         settings = self._settings
         total = ledger.total(state.messages, state.tools)
@@ -64,7 +70,7 @@ class Clearing:
         return cleared
 
     async def _plan(
-        self, messages: list[Message], ledger: Ledger, total: int
+        self, messages: list[Message], ledger: TokenCache, total: int
     ) -> tuple[list[_Step], int, int]:
         """Return what to do, the place up to which was looked, and the tokens it spares."""
         settings, notices = self._settings, self._notices()
@@ -132,7 +138,7 @@ def _renamed(proposal: Proposal, save: Save, path: str) -> Proposal | None:
     return structs.replace(proposal, content=content, arguments=arguments) if found else None
 
 
-def _spared(ledger: Ledger, pair: Pair, result: Message, proposal: Proposal) -> int:
+def _spared(ledger: TokenCache, pair: Pair, result: Message, proposal: Proposal) -> int:
     spared = 0
     if proposal.content is not None:
         new = result.replace(content=proposal.content)

@@ -33,11 +33,10 @@ from taskloom.agent import (
 from taskloom.files import Backend
 from taskloom.middleware.reduction.clearing import Clearing
 from taskloom.middleware.reduction.handlers import PathOf, PostProcess, ToolDetail
-from taskloom.middleware.reduction.ledger import Ledger
 from taskloom.middleware.reduction.notices import Notices
 from taskloom.middleware.reduction.offload import Offload
 from taskloom.middleware.reduction.pruning import SavedFile, list_saved, prune, texts_of
-from taskloom.middleware.reduction.reader import read_tool
+from taskloom.middleware.reduction.read_tool import read_tool
 from taskloom.middleware.reduction.settings import (
     ROOT_DIR,
     Choice,
@@ -49,6 +48,7 @@ from taskloom.middleware.reduction.settings import (
 from taskloom.middleware.reduction.store import Store
 from taskloom.middleware.reduction.streams import Stream
 from taskloom.middleware.reduction.texts import reduction_texts
+from taskloom.middleware.reduction.token_cache import TokenCache
 from taskloom.middleware.reduction.tokens import TokenCounter, utf8_tokens
 from taskloom.middleware.reduction.truncation import Truncation
 
@@ -62,7 +62,7 @@ class _Here:
     def __init__(
         self, counter: TokenCounter, reader: str, *, own: bool, given: Sequence[Message] = ()
     ) -> None:
-        self.ledger = Ledger(counter)
+        self.ledger = TokenCache(counter)
         self.reader = reader
         self.own = own
         self.given = given

@@ -6,11 +6,11 @@ from typing import cast
 import msgspec
 
 from taskloom.agent import JsonPart, Part, TextPart, ToolError, ToolRequest
-from taskloom.agent.schema import ArgumentsWrong
+from taskloom.agent.tools.schema import ArgumentsWrong
 from taskloom.middleware.reduction.handlers import ToolContent, ToolDetail
 from taskloom.middleware.reduction.notices import Notices
 from taskloom.middleware.reduction.offload import Offload, answer, moved
-from taskloom.middleware.reduction.saved_form import to_saved
+from taskloom.middleware.reduction.serialization import to_saved
 from taskloom.middleware.reduction.settings import Choice, Settings
 from taskloom.middleware.reduction.tokens import json_text
 

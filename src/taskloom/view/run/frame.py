@@ -10,12 +10,12 @@ from rich.text import Text
 
 from taskloom.board import StepStatus, StepView
 from taskloom.view.columns import Cells, Columns
-from taskloom.view.forest import DEPTH_MAX, lay_out
-from taskloom.view.run.looking import TaskSeen, most_urgent
-from taskloom.view.run.seen import Asked, RunSeen, Seen, visible
-from taskloom.view.run.speech import Kind, Line
+from taskloom.view.dag_layout import DEPTH_MAX, layout_dag
+from taskloom.view.format import clean, counts, one_line, plural, span
+from taskloom.view.run.model import Asked, RunView, WorkerRunView, visible
+from taskloom.view.run.output import Kind, Line
+from taskloom.view.run.task_window import TaskWindow, most_urgent
 from taskloom.view.style import mark, progress, status_word
-from taskloom.view.words import clean, counts, one_line, plural, span
 
 KEYS: Final = "j/k select · enter its words · c cancel it · p {pause} · q quit"
 STREAM_KEYS: Final = "j/k scroll · G to the end · c cancel it · esc back · q quit"
@@ -48,7 +48,7 @@ def _runs_room(height: int, runs: int) -> int:
     return min(runs, max(2, height // 3))
 
 
-def draw_frame(seen: Seen, width: int, height: int) -> RenderableType:
+def draw_frame(seen: RunView, width: int, height: int) -> RenderableType:
     """Draw the session as it is now, in at most `height` lines."""
     question = _question(seen.asked, width, height)
     rule = Text("─" * width, "dim")
@@ -60,7 +60,7 @@ def draw_frame(seen: Seen, width: int, height: int) -> RenderableType:
     return Group(*(_one(line) for line in [*above, foot]))
 
 
-def draw_last(seen: Seen) -> RenderableType:
+def draw_last(seen: RunView) -> RenderableType:
     """Draw how it ended, to stay on the screen: the whole tree and no keys."""
     parts: list[RenderableType] = [Text(), *_head(seen)]
     for task in seen.tasks:
@@ -74,7 +74,7 @@ def _one(line: RenderableType) -> RenderableType:
     return line
 
 
-def _head(seen: Seen) -> Iterator[Text]:
+def _head(seen: RunView) -> Iterator[Text]:
     done = sum(task.counts.get("completed", 0) for task in seen.tasks)
     total = sum(sum(task.counts.values()) for task in seen.tasks)
     yield Text.assemble(
@@ -100,7 +100,7 @@ def _time(length: timedelta) -> str:
     return f"{seconds}s" if seconds < 60 else span(timedelta(seconds=seconds))
 
 
-def _foot(seen: Seen) -> Text:
+def _foot(seen: RunView) -> Text:
     if seen.leaving:
         return Text(seen.leaving, "yellow")
     if seen.asked is not None:
@@ -147,7 +147,7 @@ def _folded(text: str, width: int) -> list[str]:
     return chop_cells(text, max(8, width)) or [""]
 
 
-def _board(seen: Seen, room: int) -> Iterator[RenderableType]:
+def _board(seen: RunView, room: int) -> Iterator[RenderableType]:
     runs_room = min(_runs_room(room, len(seen.runs)), room)
     rows = list(_runs(seen, runs_room))
     left = room - len(rows)
@@ -164,7 +164,7 @@ def _board(seen: Seen, room: int) -> Iterator[RenderableType]:
     yield from rows
 
 
-def _task(task: TaskSeen, runs: Sequence[RunSeen], room: int) -> Iterator[RenderableType]:
+def _task(task: TaskWindow, runs: Sequence[WorkerRunView], room: int) -> Iterator[RenderableType]:
     yield _task_line(task)
     by_run = {run.run_id: run for run in runs}
     steps, hidden = task.steps, dict(task.hidden)
@@ -174,7 +174,7 @@ def _task(task: TaskSeen, runs: Sequence[RunSeen], room: int) -> Iterator[Render
         for step in steps:
             hidden[step.status.value] -= 1
     rows: list[Cells] = []
-    for row in lay_out(steps):
+    for row in layout_dag(steps):
         guides = "".join("│ " if more else "  " for more in row.lines)
         branch = ("└ " if row.is_last else "├ ") if row.depth else ""
         deep = f"({row.depth}) " if row.depth > DEPTH_MAX else ""
@@ -189,7 +189,7 @@ def _task(task: TaskSeen, runs: Sequence[RunSeen], room: int) -> Iterator[Render
         yield Text(f"  … and {plural(more, 'more step')}: {counts(hidden)}", "dim")
 
 
-def _task_line(task: TaskSeen) -> Text:
+def _task_line(task: TaskWindow) -> Text:
     line = Text.assemble(
         mark(task.status), " ", (one_line(task.task_id), "bold"), " ", status_word(task.status),
         f"  {one_line(task.title, 100)}",
@@ -203,7 +203,7 @@ def _task_line(task: TaskSeen) -> Text:
     return line
 
 
-def _beside(step: StepView, runs: dict[str, RunSeen]) -> Text:
+def _beside(step: StepView, runs: dict[str, WorkerRunView]) -> Text:
     run = runs.get(step.claimed_by_run_id or "")
     if run is not None:
         return Text.assemble((f"{one_line(run.name)} {_time(run.age)}  ", "cyan"), _last(run))
@@ -215,11 +215,11 @@ def _beside(step: StepView, runs: dict[str, RunSeen]) -> Text:
     return Text(one_line(said or step.title), "dim")
 
 
-def _last(run: RunSeen) -> Text:
+def _last(run: WorkerRunView) -> Text:
     return Text("stopping …", "yellow") if run.stopping else Text(run.last, "dim")
 
 
-def _runs(seen: Seen, room: int) -> Iterator[RenderableType]:
+def _runs(seen: RunView, room: int) -> Iterator[RenderableType]:
     """Draw the runs; the selected one is always among them."""
     runs, more = seen.runs, len(seen.runs) - room
     first = 0
@@ -246,7 +246,7 @@ def _rows(rows: list[Cells]) -> list[RenderableType]:
     return [Columns([row]) for row in rows]
 
 
-def _stream(seen: Seen, width: int, room: int) -> Iterator[RenderableType]:
+def _stream(seen: RunView, width: int, room: int) -> Iterator[RenderableType]:
     assert seen.stream is not None
     run = next((each for each in seen.runs if each.run_id == seen.selected), None)
     if run is not None:

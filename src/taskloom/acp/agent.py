@@ -1,0 +1,361 @@
+"""The agent's side of the protocol: what a client may ask, and what it is answered."""
+
+import asyncio
+import logging
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, cast
+
+import anyio
+import anyio.to_thread
+from acp.exceptions import RequestError
+from acp.schema import (
+    AuthenticateRequest,
+    CancelNotification,
+    CloseSessionRequest,
+    DeleteSessionRequest,
+    ListSessionsRequest,
+    LoadSessionRequest,
+    NewSessionRequest,
+    PromptRequest,
+    ResumeSessionRequest,
+    SetSessionConfigOptionSelectRequest,
+    SetSessionModeRequest,
+)
+from msgspec import structs
+from pydantic import BaseModel, Field, StrictInt
+
+from taskloom.acp.client import Client
+from taskloom.acp.content_blocks import message_of
+from taskloom.acp.modes import CONFIG_ID, PLAN, config_options, mode_state
+from taskloom.acp.options import AcpOptions
+from taskloom.acp.prompt_turn import PromptTurn
+from taskloom.acp.replay import replay
+from taskloom.acp.router import Answer, Method, Router, not_found
+from taskloom.acp.session import LiveSession
+from taskloom.acp.session_store import SessionInfo, SessionStore
+from taskloom.acp.slash_command_answers import answer
+from taskloom.acp.slash_commands import commands_update, read_command
+from taskloom.acp.worker_updates import SEPARATOR
+
+VERSION: Final = 1
+"""The protocol's major version spoken here; any other a client offers is answered with it."""
+
+PAGE: Final = 50
+_LOG = logging.getLogger("taskloom.acp")
+
+
+class Greeting(BaseModel):
+    """The initialize request, as far as it is judged: capabilities nobody knows are no mistake."""
+
+    protocol_version: StrictInt = Field(alias="protocolVersion")
+
+
+class AcpAgent:
+    """One client, any number of sessions."""
+
+    def __init__(self, setup: AcpOptions, client: Client) -> None:
+        """Open the door for a client."""
+        self._setup = setup
+        self._client = client
+        self._store = SessionStore(setup.state_dir, setup.index_dir)
+        self._sessions: dict[str, LiveSession] = {}
+        self._turns: dict[str, PromptTurn] = {}
+        self._opening: set[str] = set()
+        """Sessions that are being loaded or resumed: nobody else may touch them meanwhile."""
+        self._later: set[asyncio.Task[None]] = set()
+        self._methods = self._table()
+
+    async def handle(self, method: str, params: object, is_notification: bool) -> Answer:
+        """Answer one message of the client."""
+        answer = await self._methods(method, params, is_notification)
+        if method == "initialize" and isinstance(params, dict):
+            announced = cast("dict[str, object]", params).get("clientCapabilities")
+            known = cast("dict[str, Any]", announced) if isinstance(announced, dict) else {}
+            self._client.capabilities = known
+        return answer
+
+    def _table(self) -> Router:
+        requests = {
+            "initialize": Method(Greeting, self.initialize),
+            "authenticate": Method(AuthenticateRequest, self.authenticate),
+            "session/new": Method(NewSessionRequest, self.new),
+            "session/load": Method(LoadSessionRequest, self.load),
+            "session/resume": Method(ResumeSessionRequest, self.resume),
+            "session/list": Method(ListSessionsRequest, self.list),
+            "session/close": Method(CloseSessionRequest, self.close),
+            "session/delete": Method(DeleteSessionRequest, self.delete),
+            "session/prompt": Method(PromptRequest, self.prompt),
+            "session/set_mode": Method(SetSessionModeRequest, self.set_mode),
+            "session/set_config_option": Method(
+                SetSessionConfigOptionSelectRequest, self.set_config_option
+            ),
+        }
+        return Router(requests, {"session/cancel": Method(CancelNotification, self.cancel)})
+
+    async def initialize(self, request: Greeting) -> Answer:
+        """Agree on a version and say what works here."""
+        _LOG.info("a client of protocol version %d", request.protocol_version)
+        return {
+            "protocolVersion": VERSION,
+            "agentInfo": {
+                "name": "taskloom",
+                "title": "Taskloom",
+                "version": self._setup.version or "0",
+            },
+            "authMethods": [],
+            "agentCapabilities": {
+                "loadSession": True,
+                "promptCapabilities": {"image": True, "embeddedContext": True},
+                "mcpCapabilities": {"http": True, "sse": False},
+                "sessionCapabilities": {
+                    "list": {},
+                    "resume": {},
+                    "close": {},
+                    "delete": {},
+                    "additionalDirectories": {},
+                },
+            },
+        }
+
+    async def authenticate(self, request: AuthenticateRequest) -> Answer:
+        """Say that there is nothing to authenticate with."""
+        raise RequestError(
+            -32602, f"There is no method {request.method_id!r}: this agent needs no login."
+        )
+
+    async def new(self, request: NewSessionRequest) -> Answer:
+        """Begin a session in a project."""
+        cwd = _directory(request.cwd)
+        also = tuple(_directory(one) for one in request.additional_directories or ())
+        setup = self._setup_of(cwd)
+        card = await anyio.to_thread.run_sync(self._store.create, cwd, also, "")
+        session = await self._open(card, setup, request.mcp_servers)
+        self._announce(session)
+        return {"sessionId": card.session_id, **self._state(session)}
+
+    async def load(self, request: LoadSessionRequest) -> Answer:
+        """Open a session and show all of it again."""
+        with self._alone(request.session_id):
+            session = await self._reopen(request)
+            try:
+                records = await session.read()
+                for update in replay(records, session.cwd, session.kinds):
+                    await session.send(update)
+                await session.replay_plans()
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await self._end(session)
+                raise
+        self._announce(session)
+        return self._state(session)
+
+    async def resume(self, request: ResumeSessionRequest) -> Answer:
+        """Open a session without showing it again."""
+        with self._alone(request.session_id):
+            session = await self._reopen(request)
+        self._announce(session)
+        return self._state(session)
+
+    async def list(self, request: ListSessionsRequest) -> Answer:
+        """Return a page of the sessions there are, newest first."""
+        cwd = _absolute(request.cwd) if request.cwd is not None else None
+        start = _cursor(request.cursor)
+        cards = await anyio.to_thread.run_sync(self._store.list, cwd)
+        page: dict[str, Any] = {"sessions": [_info(card) for card in cards[start : start + PAGE]]}
+        if len(cards) > start + PAGE:
+            page["nextCursor"] = str(start + PAGE)
+        return page
+
+    async def close(self, request: CloseSessionRequest) -> Answer:
+        """Stop a session's work and let go of it; it stays on disk."""
+        session = self._session(request.session_id)
+        await self._end(session)
+        return {}
+
+    async def delete(self, request: DeleteSessionRequest) -> Answer:
+        """Take a session away with all that was said in it; one that is not there is gone."""
+        self._refuse_opening(request.session_id)
+        session = self._sessions.get(request.session_id)
+        card = session.card if session is not None else self._store.find(request.session_id)
+        if session is not None:
+            await self._end(session)
+        if card is not None:
+            await anyio.to_thread.run_sync(self._store.delete, card)
+        return {}
+
+    async def prompt(self, request: PromptRequest) -> Answer:
+        """Take a turn."""
+        session = self._session(request.session_id)
+        if session.id in self._turns:
+            raise RequestError(
+                -32600, "A turn of this session is under way: wait for its end, or cancel it."
+            )
+        _directory(str(session.cwd))  # Else a project that was moved would leave a ghost behind.
+        message = message_of(request.prompt)
+        turn = self._turns[session.id] = PromptTurn(session)
+        try:
+            command = read_command(message.text)
+            if command is None:
+                stop = await turn.take(message, session.mode)
+            elif command.name == "plan" and command.rest:
+                stop = await turn.take(message.replace(content=command.rest), PLAN)
+            else:
+                stop = await turn.tell(message.text, partial(answer, session, command))
+        finally:
+            del self._turns[session.id]
+        return {"stopReason": stop}
+
+    async def cancel(self, request: CancelNotification) -> Answer:
+        """End the turn that is under way, if one is."""
+        session_id, _, run_id = request.session_id.partition(SEPARATOR)
+        turn, session = self._turns.get(session_id), self._sessions.get(session_id)
+        if run_id:
+            if session is not None and session.staff.crew is not None:
+                session.staff.crew.stop_one(run_id)
+        elif turn is not None:
+            turn.cancel()
+        return None
+
+    async def set_mode(self, request: SetSessionModeRequest) -> Answer:
+        """Change the mode of a session, from its next turn on."""
+        session = self._session(request.session_id)
+        await self._change_mode(session, request.mode_id)
+        options = config_options(list(session.modes.values()), session.mode.id)
+        await session.send({"sessionUpdate": "config_option_update", "configOptions": options})
+        return {}
+
+    async def set_config_option(self, request: SetSessionConfigOptionSelectRequest) -> Answer:
+        """Change the one option there is: the mode."""
+        session = self._session(request.session_id)
+        if request.config_id != CONFIG_ID:
+            raise RequestError(
+                -32602, f"There is no option {request.config_id!r}; there is {CONFIG_ID!r}."
+            )
+        await self._change_mode(session, request.value)
+        current = session.mode.id
+        await session.send({"sessionUpdate": "current_mode_update", "currentModeId": current})
+        return {"configOptions": config_options(list(session.modes.values()), current)}
+
+    async def shut(self) -> None:
+        """End every turn and let go of every session: the client is gone."""
+        for task in tuple(self._later):
+            task.cancel()
+        for session in list(self._sessions.values()):
+            await self._end(session)
+
+    async def _change_mode(self, session: LiveSession, mode: str) -> None:
+        if mode not in session.modes:
+            there = ", ".join(session.modes)
+            raise RequestError(-32602, f"There is no mode {mode!r}; there are {there}.")
+        _directory(str(session.cwd))
+        await session.change(mode=mode)
+
+    async def _reopen(self, request: LoadSessionRequest | ResumeSessionRequest) -> LiveSession:
+        cwd = _directory(request.cwd)
+        live = self._sessions.get(request.session_id)
+        if live is not None:
+            if live.id in self._turns:
+                raise RequestError(-32600, "A turn of this session is under way.")
+            await self._end(live)
+        card = await anyio.to_thread.run_sync(self._store.find, request.session_id, cwd)
+        if card is None:
+            raise not_found(request.session_id)
+        # What may be used is what the client says now: the file may have come with the project.
+        also = tuple(_directory(one) for one in request.additional_directories or ())
+        card = structs.replace(card, additional_directories=also)
+        return await self._open(card, self._setup_of(cwd), request.mcp_servers or [])
+
+    def _setup_of(self, cwd: str) -> AcpOptions:
+        make = self._setup.for_project
+        return self._setup if make is None else make(Path(cwd))
+
+    async def _open(
+        self, card: SessionInfo, setup: AcpOptions, servers: Sequence[Any]
+    ) -> LiveSession:
+        session = LiveSession(card, setup=setup, store=self._store, client=self._client)
+        self._sessions[card.session_id] = session
+        await session.open(servers)
+        return session
+
+    async def _end(self, session: LiveSession) -> None:
+        turn = self._turns.get(session.id)
+        if turn is not None:
+            turn.cancel()
+            await turn.over.wait()
+        self._sessions.pop(session.id, None)
+        await session.close()
+
+    @contextmanager
+    def _alone(self, session_id: str) -> Generator[None]:
+        """Open a session with nobody else at it: two loads at once would each end the other's."""
+        self._refuse_opening(session_id)
+        self._opening.add(session_id)
+        try:
+            yield
+        finally:
+            self._opening.discard(session_id)
+
+    def _refuse_opening(self, session_id: str) -> None:
+        if session_id in self._opening:
+            raise RequestError(-32600, "This session is being opened: wait for that answer first.")
+
+    def _session(self, session_id: str) -> LiveSession:
+        self._refuse_opening(session_id)
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise not_found(session_id)
+        return session
+
+    def _state(self, session: LiveSession) -> dict[str, Any]:
+        modes, current = list(session.modes.values()), session.mode.id
+        return {
+            "modes": mode_state(modes, current),
+            "configOptions": config_options(modes, current),
+        }
+
+    def _announce(self, session: LiveSession) -> None:
+        """Announce the commands once the request is answered: some clients want that order."""
+
+        async def announce() -> None:
+            with suppress(ConnectionError):  # The client has left meanwhile.
+                await session.send(commands_update())
+
+        task = asyncio.get_running_loop().create_task(announce())
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
+
+def _absolute(path: str) -> str:
+    if not Path(path).is_absolute() or "\0" in path:
+        raise RequestError(-32602, f"Invalid params: {path[:200]!r} is not an absolute path.")
+    return str(Path(path))
+
+
+def _directory(path: str) -> str:
+    if not Path(_absolute(path)).is_dir():
+        raise RequestError(-32602, f"Invalid params: there is no directory {path[:200]!r}.")
+    return str(Path(path))
+
+
+def _cursor(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 9:
+        raise RequestError(-32602, "Invalid params: that cursor was not given by this agent.")
+    return int(cursor)
+
+
+def _info(card: SessionInfo) -> dict[str, Any]:
+    info: dict[str, Any] = {
+        "sessionId": card.session_id,
+        "cwd": card.cwd,
+        "updatedAt": card.updated_at,
+    }
+    if card.goal:
+        info["title"] = card.goal
+    if card.additional_directories:
+        info["additionalDirectories"] = list(card.additional_directories)
+    return info

@@ -1,0 +1,217 @@
+"""One JSON-RPC message per line, and an answer to whoever sends something else.
+
+The official SDK drops what it cannot read and stumbles over what is JSON and no message; a
+client then waits for ever. Here every bad line gets its JSON-RPC error, and the next is read.
+"""
+
+import asyncio
+import logging
+from typing import Any, Final, Protocol, cast
+
+import msgspec
+
+LINE_BYTES_MAX: Final = 64 * 1024 * 1024
+"""A prompt with images in it fits; a client that never ends its line does not fill the memory."""
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+
+_PIECE_BYTES: Final = 256 * 1024
+_LOG = logging.getLogger("taskloom.acp")
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
+
+Frame = dict[str, Any]
+
+
+class Source(Protocol):
+    """Where bytes come from; an `asyncio.StreamReader` is one."""
+
+    async def read(self, n: int = -1) -> bytes:
+        """Return some bytes; none at the end."""
+        ...
+
+
+class Drain(Protocol):
+    """Where bytes go; an `asyncio.StreamWriter` is one."""
+
+    def write(self, data: bytes) -> None:
+        """Take bytes, in order."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait while too many bytes are on their way."""
+        ...
+
+    def close(self) -> None:
+        """Take no more."""
+        ...
+
+
+class JsonRpcTransport:
+    """Messages over a pair of byte streams, for `acp.connection.Connection`."""
+
+    def __init__(
+        self, source: Source, drain: Drain, *, line_bytes_max: int = LINE_BYTES_MAX
+    ) -> None:
+        """Take the streams; nothing is read yet."""
+        self._source = source
+        self._drain = drain
+        self._max = line_bytes_max
+        self._buffer = bytearray()
+        self._searched = 0
+        self._skipping = False
+        self._owed = 0
+        self._settled = asyncio.Event()
+        self._settled.set()
+
+    async def settled(self) -> None:
+        """Return when every request that came has been answered."""
+        await self._settled.wait()
+
+    async def send(self, message: Frame) -> None:
+        """Write one message; waits while the client does not read."""
+        try:
+            self._drain.write(encode(message))
+            await self._drain.drain()
+        finally:
+            if "method" not in message:
+                self._owe(-1)
+
+    async def receive(self) -> Frame | None:
+        """Return the next message; None at the end."""
+        while True:
+            line = await self._line()
+            if line is None:
+                return None
+            if not line.strip():
+                continue
+            frame, wrong = read_frame(line)
+            if frame is not None:
+                if "method" in frame and "id" in frame:
+                    self._owe(1)
+                return frame
+            if wrong is not None:
+                self._owe(1)
+                await self.send(wrong)
+
+    async def close(self) -> None:
+        """Close the way out."""
+        self._drain.close()
+
+    def _owe(self, answers: int) -> None:
+        self._owed += answers
+        if self._owed > 0:
+            self._settled.clear()
+        else:
+            self._settled.set()
+
+    async def _line(self) -> bytes | None:
+        """Return the next line; one that is too long is left out and answered."""
+        while True:
+            end = self._buffer.find(b"\n", self._searched)
+            if end >= 0:
+                line = bytes(self._buffer[:end])
+                del self._buffer[: end + 1]
+                self._searched = 0
+                if not self._skipping:
+                    return line
+                self._skipping = False
+                continue
+            self._searched = len(self._buffer)
+            if self._searched > self._max:
+                if not self._skipping:
+                    self._owe(1)
+                    await self.send(_too_long(self._max))
+                self._skipping = True
+            if self._skipping:
+                self._buffer.clear()
+                self._searched = 0
+            piece = await self._source.read(_PIECE_BYTES)
+            if not piece:
+                rest = b"" if self._skipping else bytes(self._buffer)
+                self._buffer.clear()
+                self._searched = 0
+                return rest if rest.strip() else None
+            self._buffer += piece
+
+
+def encode(message: Frame) -> bytes:
+    """Return a message as its line."""
+    try:
+        return _encode(message) + b"\n"
+    except UnicodeEncodeError:
+        # Half a character, as models and file names have them: no JSON reader would take it.
+        return _encode(_encodable(message)) + b"\n"
+
+
+def _encodable(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        pairs = cast("dict[object, object]", value).items()
+        return {_encodable(key): _encodable(item) for key, item in pairs}
+    if isinstance(value, list | tuple):
+        return [_encodable(item) for item in cast("list[object]", value)]
+    return value
+
+
+def read_frame(line: bytes) -> tuple[Frame | None, Frame | None]:
+    """Return the message that a line holds, or what to answer to it; neither for a bad answer."""
+    try:
+        frame: object = _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return None, _error(PARSE_ERROR, f"Parse error: the line is not valid JSON: {error}.")
+    if not isinstance(frame, dict):
+        return None, _error(
+            INVALID_REQUEST, "Invalid request: a message is one JSON object, not a batch or value."
+        )
+    message = cast("Frame", frame)
+    if "method" not in message:
+        return _answer(message)
+    return _call(message)
+
+
+def _call(message: Frame) -> tuple[Frame | None, Frame | None]:
+    id_ = message.get("id")
+    if "id" in message and not _is_id(id_):
+        return None, _error(
+            INVALID_REQUEST, "Invalid request: an id is a string or a whole number."
+        )
+    if not isinstance(message["method"], str):
+        return None, _error(INVALID_REQUEST, "Invalid request: the method is not a string.", id_)
+    if not isinstance(message.get("params"), dict | list | None):
+        return None, _error(INVALID_REQUEST, "Invalid request: params is not an object.", id_)
+    return message, None
+
+
+def _answer(message: Frame) -> tuple[Frame | None, Frame | None]:
+    """Look at an answer to one of our requests; one that cannot be is dropped."""
+    id_ = message.get("id")
+    if "result" not in message and "error" not in message:
+        wrong = "Invalid request: a message has a method, a result or an error."
+        return None, _error(INVALID_REQUEST, wrong, id_ if _is_id(id_) else None)
+    error = cast("Frame | None", message.get("error"))
+    if not _is_id(id_) or (error is not None and not isinstance(error, dict)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a client may send anything
+        _LOG.warning("an answer of the client was dropped: it has no id, or an error of no shape")
+        return None, None
+    if error is not None:
+        code, text = error.get("code"), error.get("message")
+        message["error"] = {
+            "code": code if isinstance(code, int) else INVALID_REQUEST,
+            "message": text if isinstance(text, str) else "The client gave no reason.",
+            "data": error.get("data"),
+        }
+    return message, None
+
+
+def _is_id(id_: object) -> bool:
+    return isinstance(id_, str | int) and not isinstance(id_, bool)
+
+
+def _too_long(limit: int) -> Frame:
+    return _error(INVALID_REQUEST, f"Invalid request: a line is longer than {limit} bytes.")
+
+
+def _error(code: int, text: str, id_: object = None) -> Frame:
+    return {"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": text}}

@@ -1,0 +1,1 @@
+"""Plans shown to ACP clients."""

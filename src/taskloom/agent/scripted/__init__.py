@@ -1,0 +1,1 @@
+"""Chat models that follow a script."""

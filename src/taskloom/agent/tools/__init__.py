@@ -1,0 +1,1 @@
+"""Tools: definition, schema, validation and calls."""

@@ -1,0 +1,102 @@
+"""What every workspace tool stands on: the directory, the one who permits, the texts."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from taskloom.agent.chat_model import ToolInfo
+from taskloom.agent.tools.function import run_function
+from taskloom.agent.tools.schema import arguments_type, check_struct, json_schema
+from taskloom.agent.tools.tool import Tool, ToolKind
+from taskloom.agent.workspace.backends import Commands, LocalCommands, TextFiles
+from taskloom.agent.workspace.paths import is_secret, resolve, shown
+from taskloom.agent.workspace.permission import NotPermitted, PermissionRequest, Permit
+from taskloom.agent.workspace.workspace_texts import WorkspaceTexts
+
+
+class WorkspaceContext(Struct, frozen=True):
+    """One workspace."""
+
+    root: Path
+    permit: Permit
+    texts: WorkspaceTexts
+    environment: Mapping[str, str]
+    also: tuple[Path, ...] = ()
+    files: TextFiles | None = None
+    """Where texts are read and written; None for the disk, which can be read in pieces too."""
+    commands: Commands = LocalCommands()
+
+    def resolve(self, path: str) -> Path:
+        """Return where a path really is.
+
+        Raises:
+            OutsideWorkspace: it leads out.
+        """
+        return resolve(self.root, path, self.also)
+
+    def home(self, real: Path) -> Path:
+        """Return the directory, resolved, of which a resolved path is a part."""
+        roots = [one.resolve() for one in (self.root, *self.also)]
+        return next(one for one in roots if real.is_relative_to(one))
+
+    def shown(self, real: Path) -> str:
+        """Return a resolved path as the model knows it."""
+        home = self.home(real)
+        return shown(home, real) if home == self.root.resolve() else str(real)
+
+    def is_secret(self, real: Path) -> bool:
+        """Tell whether a resolved path looks like it holds a secret."""
+        return is_secret(self.home(real), real)
+
+    async def readable(self, path: str) -> Path:
+        """Return a path that may be read; a secret needs permission.
+
+        Raises:
+            OutsideWorkspace: it leads out.
+            NotPermitted: it is a secret, and the answer was no.
+        """
+        real = self.resolve(path)
+        if self.is_secret(real):
+            name = self.shown(real)
+            request = PermissionRequest("read_secret", name, secret=True, target=str(real))
+            await self.ask(request)
+        return real
+
+    async def ask_to_write(self, real: Path, before: str | None, after: str | None) -> None:
+        """Ask whether a file may be given another text.
+
+        Raises:
+            NotPermitted: the answer was no.
+        """
+        secret = self.is_secret(real)
+        request = PermissionRequest(
+            "write", self.shown(real), (), secret, str(real), before=before, after=after
+        )
+        await self.ask(request)
+
+    async def ask(self, request: PermissionRequest) -> None:
+        """Ask for permission.
+
+        Raises:
+            NotPermitted: the answer was no.
+        """
+        if not await self.permit(request):
+            what = request.path or " ".join(request.command)
+            raise NotPermitted(self.texts.not_permitted.format(action=request.action, what=what))
+
+
+def make_tool(
+    function: Callable[..., Any], description: str, *, idempotent: bool, **arguments: str
+) -> Tool:
+    """Make a tool whose texts are not its docstring's, so that they can be in any language."""
+    name = function.__name__
+    type_ = arguments_type(function, name)
+    schema = msgspec.json.decode(msgspec.json.encode(json_schema(type_, name)))
+    for argument, text in arguments.items():
+        schema["properties"][argument]["description"] = text
+    info = ToolInfo(name, description, schema)
+    run = run_function(function, rich=False)
+    return Tool(info, ToolKind.TEXT, check_struct(type_), run, idempotent)

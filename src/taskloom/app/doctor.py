@@ -1,0 +1,308 @@
+"""Is this project set up? One finding per thing that a run needs, each with what to do about it."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, cast
+
+import anyio
+from msgspec import Struct
+
+from taskloom.agent import ChatModel, Message, ModelFailed, ModelRequest
+from taskloom.agent.workspace import Workspace
+from taskloom.agent.workspace.process import harmless_environment
+from taskloom.app.models import chat_model
+from taskloom.app.pools import build_pools
+from taskloom.config import (
+    FILE_NAME,
+    AcpExecutorConfig,
+    CallableConfig,
+    Config,
+    ExecutorConfig,
+    load_config,
+    load_definitions,
+)
+from taskloom.errors import TaskloomError
+from taskloom.ids import WAL_SUFFIX
+from taskloom.orchestrator import (
+    AgentDefinition,
+    ConfigError,
+    Emit,
+    Executor,
+    Job,
+    Pool,
+    WorkerHandle,
+)
+from taskloom.runtime.log_verification import Finding, Health, verify
+
+MODEL_TIMEOUT_S: Final = 60.0
+"""Long enough for a model that must be loaded first, short enough to be waited for."""
+DISK_BYTES_MIN: Final = 100_000_000
+_DAMAGED: Final = (Health.DAMAGED, Health.UNREADABLE, Health.NOT_A_FILE)
+_SHOWN_MAX: Final = 5
+_MODEL_ADVICE: Final = (
+    f"Check TASKLOOM_MODEL, its key, and [model] in {FILE_NAME}; --offline leaves out the question."
+)
+
+
+class Status(StrEnum):
+    """How a thing is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """It works now; look at it all the same."""
+    TROUBLE = "trouble"
+    SKIPPED = "skipped"
+
+
+class Check(Struct, frozen=True, kw_only=True):
+    """One finding."""
+
+    name: str
+    status: Status
+    message: str
+    advice: str = ""
+
+
+def diagnose(
+    project: Path, *, state_dir: str, environ: Mapping[str, str], offline: bool
+) -> Iterator[Check]:
+    """Look at everything in turn; what hangs on something that is wrong is left out."""
+    config, check = _configuration(project, environ)
+    yield check
+    if config is not None:
+        definitions, check = _definitions(project, config)
+        yield check
+        if definitions is not None:
+            pools, check = _pools(project, config, definitions)
+            yield check
+            yield from _executors(project, config)
+            yield from _models(config, environ, _own_models(config, definitions, pools), offline)
+    yield _state(project, state_dir)
+    yield _logs(project / state_dir / "tasks")
+
+
+def _configuration(project: Path, environ: Mapping[str, str]) -> tuple[Config | None, Check]:
+    path = project / FILE_NAME
+    try:
+        config = load_config(project, environ=environ)
+    except TaskloomError as error:
+        return None, _trouble("configuration", error.message, f"Correct {path}.")
+    if path.exists():
+        return config, _fine("configuration", f"{path} is understood")
+    message = f"there is no {path}: the defaults hold; `taskloom init` writes one"
+    return config, _fine("configuration", message)
+
+
+def _definitions(
+    project: Path, config: Config
+) -> tuple[Mapping[str, AgentDefinition] | None, Check]:
+    try:
+        found = load_definitions(project, config)
+    except TaskloomError as error:
+        return None, _trouble("definitions", error.message, "Correct the file, or move it away.")
+    if config.agents.orchestrator not in found:
+        return found, _trouble(
+            "definitions",
+            f"`agents.orchestrator` names {config.agents.orchestrator!r}, which is not there",
+            f"Choose one of {', '.join(sorted(found))}.",
+        )
+    return found, _fine("definitions", ", ".join(sorted(found)))
+
+
+class _Listed:
+    """What stands for an executor while nothing is carried out: it has names of tools."""
+
+    claims = True
+
+    def __init__(self, tools: Sequence[str]) -> None:
+        self.tools = tools
+
+    def begin(self, job: Job, emit: Emit) -> WorkerHandle:
+        raise AssertionError(f"a diagnosis starts no run: {job.run_id}, {emit}")
+
+
+def _pools(
+    project: Path, config: Config, definitions: Mapping[str, AgentDefinition]
+) -> tuple[tuple[Pool, ...], Check]:
+    tools = [tool.name for tool in Workspace(project).tools()]
+
+    def listed(_: AgentDefinition) -> Executor:
+        return _Listed(tools)
+
+    def listed_acp(_: AcpExecutorConfig, __: Path) -> Executor:
+        if find_spec("acp") is None:
+            raise ConfigError(
+                "Executors of type acp need the extra `acp`: pip install 'taskloom[acp]'."
+            )
+        return _Listed(())
+
+    try:
+        pools = build_pools(
+            config,
+            project,
+            make_agent_executor=listed,
+            make_acp_executor=listed_acp,
+            definitions=definitions,
+        )
+    except TaskloomError as error:
+        return (), _trouble("pools", error.message, f"Correct [[pools]] in {FILE_NAME}.")
+    told = ", ".join(f"{pool.pool_id} ({len(pool.workers)})" for pool in pools)
+    return pools, _fine("pools", f"workers: {told}")
+
+
+def _executors(project: Path, config: Config) -> Iterator[Check]:
+    for name, executor in config.executors.items():
+        yield _executor(project, f"executors.{name}", executor)
+
+
+def _executor(project: Path, name: str, executor: ExecutorConfig) -> Check:
+    if isinstance(executor, CallableConfig):
+        return _fine(name, f"the function {executor.target}")
+    where = project / executor.cwd
+    if not where.is_dir():
+        return _trouble(name, f"there is no directory {where}", f"Make it, or change {name}.cwd.")
+    program = executor.command[0]
+    path = {**harmless_environment(), **executor.env}.get("PATH")
+    wanted = str(where / program) if os.sep in program else program
+    found = shutil.which(wanted, path=path)
+    if found is None:
+        return _trouble(
+            name,
+            f"the program {program} is not found, or may not be run",
+            f"Install it, or change {name}.command in {FILE_NAME}.",
+        )
+    return _fine(name, f"the program {found}")
+
+
+def _own_models(
+    config: Config, definitions: Mapping[str, AgentDefinition], pools: Sequence[Pool]
+) -> list[str]:
+    """Return the models that are used besides the model of the house."""
+    kinds = [worker.definition for pool in pools for worker in pool.workers]
+    chief = definitions.get(config.agents.orchestrator)
+    own = {kind.model for kind in [*kinds, chief] if kind and kind.executor is None}
+    return sorted(own - {"", config.model.name})
+
+
+def _models(
+    config: Config,
+    environ: Mapping[str, str],
+    own: Sequence[str],
+    offline: bool,
+) -> Iterator[Check]:
+    for name in ["", *own]:
+        shown = f"model {name or config.model.name}".strip()
+        try:
+            model = chat_model(config, environ, name=name)
+        except TaskloomError as error:
+            yield _trouble(shown, error.message, _MODEL_ADVICE)
+            continue
+        if offline:
+            yield Check(name=shown, status=Status.SKIPPED, message="not asked: --offline")
+        else:
+            yield anyio.run(_ask, shown, model)
+
+
+async def _ask(name: str, model: ChatModel) -> Check:
+    """Ask something small, as a run would."""
+    request = ModelRequest([Message.user("Answer with the word: ready")])
+    try:
+        async with AsyncExitStack() as stack:
+            if isinstance(model, AbstractAsyncContextManager):
+                await stack.enter_async_context(cast("AbstractAsyncContextManager[object]", model))
+            with anyio.fail_after(MODEL_TIMEOUT_S):
+                await model.generate(request)
+    except ModelFailed as error:
+        if error.kind.startswith("script"):
+            return _fine(name, "the script is read")
+        return _trouble(name, error.message, _MODEL_ADVICE)
+    except TimeoutError:
+        advice = "Check the address and the network, or ask again."
+        return _trouble(name, f"it said nothing for {MODEL_TIMEOUT_S:.0f} s", advice)
+    except Exception as error:  # noqa: BLE001  # a doctor reports, whatever it is
+        return _trouble(name, f"{type(error).__name__}: {error}", _MODEL_ADVICE)
+    return _fine(name, "it answers")
+
+
+def _state(project: Path, state_dir: str) -> Check:
+    """Do in the state directory, or where it will be, what a log does."""
+    state = project / state_dir
+    if os.path.lexists(state) and not state.is_dir():
+        return _trouble("state", f"{state} is no directory", "Move it away.")
+    where = state if state.is_dir() else project
+    advice = f"Make {where} writable, on a local disk."
+    try:
+        with tempfile.TemporaryDirectory(prefix=".taskloom-probe-", dir=where) as folder:
+            if not _locks_work(Path(folder) / "probe"):
+                return _trouble("state", f"{where}: file locks have no effect there", advice)
+        free = shutil.disk_usage(where).free
+    except OSError as error:
+        return _trouble("state", f"{where}: {error.strerror or error}", advice)
+    if free < DISK_BYTES_MIN:
+        message = f"{where}: only {free // 1_000_000} MB are free"
+        return Check(name="state", status=Status.WARNING, message=message, advice="Make room.")
+    there = "" if where is state else f"; {state_dir} will be made there"
+    return _fine("state", f"{where} can be written to, and locks work{there}")
+
+
+def _locks_work(path: Path) -> bool:
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    first, second = os.open(path, flags, 0o600), os.open(path, flags, 0o600)
+    try:
+        os.write(first, b"probe\n")
+        os.fsync(first)
+        fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+    finally:
+        os.close(second)
+        os.close(first)
+
+
+def _logs(tasks: Path) -> Check:
+    try:
+        paths = sorted(tasks.glob(f"*/*{WAL_SUFFIX}"))
+    except OSError as error:
+        return _trouble("logs", f"{tasks}: {error.strerror or error}", "Make it readable.")
+    findings = [verify(path) for path in paths]
+    wrong = [found for found in findings if found.health in _DAMAGED]
+    if wrong:
+        return _trouble(
+            "logs",
+            f"{len(wrong)} of {len(findings)} cannot be trusted: {_some(wrong, _named)}",
+            "Nothing is appended to them; `taskloom board verify` shows more. Restore them from a "
+            "backup, or move them away.",
+        )
+    if not findings:
+        return _fine("logs", "there are none yet")
+    torn = sum(found.health is Health.TORN for found in findings)
+    more = f", {torn} with the harmless rest of a write that was cut short" if torn else ""
+    return _fine("logs", f"{len(findings)} checked, all of them whole{more}")
+
+
+def _named(found: Finding) -> str:
+    return f"{found.wal_path} ({found.cause})"
+
+
+def _some(items: Sequence[Finding], name: Callable[[Finding], str]) -> str:
+    shown = ", ".join(name(each) for each in items[:_SHOWN_MAX])
+    more = len(items) - _SHOWN_MAX
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _fine(name: str, message: str) -> Check:
+    return Check(name=name, status=Status.OK, message=message)
+
+
+def _trouble(name: str, message: str, advice: str) -> Check:
+    return Check(name=name, status=Status.TROUBLE, message=message, advice=advice)

@@ -1,0 +1,1 @@
+"""The decisions: each turns a command and the state into events, or refuses it."""

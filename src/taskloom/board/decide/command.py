@@ -1,0 +1,79 @@
+"""Commands in, events out. The only place where the board says yes or no.
+
+Pure: the same Task, command, actor, moment and rules give the same answer, and nothing is
+changed by asking. The order of checks is the same for every command: may this actor ask it at
+all, does the Task still take changes, then the command's own conditions.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Final
+
+from taskloom.board import commands as cmd
+from taskloom.board.actor import Actor, require_orchestrator, require_sight
+from taskloom.board.decide.claim import decide_claim
+from taskloom.board.decide.finish import decide_cancel, decide_complete, decide_fail
+from taskloom.board.decide.lease import decide_expiry
+from taskloom.board.decide.step import decide_end_of_run, decide_renewal, decide_step
+from taskloom.board.decide.update import decide_update
+from taskloom.board.events import Event
+from taskloom.board.rules import DEFAULT_RULES, Rules
+from taskloom.board.state.task import Task
+from taskloom.board.validation import kind, refuse
+from taskloom.errors import Code, Refused
+
+
+def check_request(command: object, actor: object) -> None:
+    """Refuse what is no command, or comes from no actor: callers may send anything."""
+    if type(command) not in _DECIDERS and type(command) is not cmd.ExpireLeases:
+        refuse("$", f"is not a command, but {kind(command)}.")
+    if not isinstance(actor, Actor):
+        refuse("$.actor", f"must be an Actor, not {kind(actor)}.")
+
+
+def decide(
+    task: Task, command: cmd.Command, actor: Actor, now: datetime, rules: Rules = DEFAULT_RULES
+) -> list[Event]:
+    """Return the events that `command` causes, or raise `Refused`. Changes nothing.
+
+    An empty list is a yes that needs nothing written.
+    """
+    asked = type(command)
+    if asked is cmd.ExpireLeases:
+        # Anybody may notice that a lease is past, and nobody can be refused for it.
+        return [] if task.is_terminal else decide_expiry(task, now)
+    doing = _ORCHESTRATORS.get(asked)
+    if doing is not None:
+        require_orchestrator(actor, doing)
+    else:
+        require_sight(actor, task.task_id)
+    if task.is_terminal:
+        if asked is cmd.EndRun:
+            return []  # A late worker may end; there is nothing left to write.
+        raise Refused(
+            Code.TASK_TERMINAL,
+            f"Task {task.task_id!r} is {task.status.value}, and that is final. Create a new Task "
+            "for further work.",
+            {"task_id": task.task_id, "status": task.status.value},
+        )
+    return _DECIDERS[asked](task, command, actor, now, rules)
+
+
+_ORCHESTRATORS: Final[Mapping[type, str]] = {
+    cmd.UpdateBoard: "change a Task's content or topology",
+    cmd.CompleteTask: "end a Task",
+    cmd.FailTask: "end a Task",
+    cmd.CancelTask: "end a Task",
+}
+"""What nobody else may ask, and how to say so."""
+
+_DECIDERS: Final[Mapping[type, Callable[..., list[Event]]]] = {
+    cmd.UpdateBoard: decide_update,
+    cmd.ClaimStep: decide_claim,
+    cmd.UpdateStep: decide_step,
+    cmd.CompleteTask: decide_complete,
+    cmd.FailTask: decide_fail,
+    cmd.CancelTask: decide_cancel,
+    cmd.EndRun: decide_end_of_run,
+    cmd.RenewLease: decide_renewal,
+}

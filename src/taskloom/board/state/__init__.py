@@ -1,0 +1,1 @@
+"""A Task's state: steps, dependencies, indexes, and how events change them."""

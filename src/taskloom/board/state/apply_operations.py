@@ -1,0 +1,225 @@
+"""How the shape of a Task changes: its first steps, and the operations of an update.
+
+Part of `evolve`; nothing else calls it. Only content and topology change here: statuses have
+events of their own. Operations are applied in the order given, edges are joined up at the
+end, since a step may wait for one that a later operation adds.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from taskloom.board import operations as op
+from taskloom.board.events import StepSnapshot
+from taskloom.board.rules import DEFAULT_POOL, Rules
+from taskloom.board.state.step import Step
+from taskloom.board.state.task import Task
+from taskloom.board.state.topological_order import Edge, insert_edges, rank_all
+from taskloom.board.status import StepStatus
+from taskloom.ids import StepId
+
+_UNBOUNDED: Final = 1 << 62
+_ANYTHING: Final = Rules(
+    steps_max=_UNBOUNDED,
+    operations_max=_UNBOUNDED,
+    dependencies_max=_UNBOUNDED,
+    title_bytes_max=_UNBOUNDED,
+    summary_bytes_max=_UNBOUNDED,
+)
+"""What was once accepted stays readable, whatever the limits are today."""
+
+
+def plant(task: Task, snapshots: Sequence[StepSnapshot], at: datetime) -> None:
+    """Give a new Task its steps.
+
+    Raises:
+        KeyError: A dependency names no step.
+        ValueError: Two steps share an id, or there is a cycle.
+    """
+    ranks = rank_all({step.step_id: step.depends_on_step_ids for step in snapshots})
+    if not isinstance(ranks, dict):
+        raise ValueError(f"cycle: {' -> '.join(ranks)}")  # noqa: TRY004 - the steps are wrong, not a type
+    if len(ranks) != len(snapshots):
+        raise ValueError("two steps share an id")
+    steps = task.steps
+    for order, given in enumerate(snapshots):
+        steps[given.step_id] = Step(
+            given.step_id,
+            given.title,
+            given.summary,
+            tuple(given.depends_on_step_ids),
+            given.required,
+            given.worker_pool_id or DEFAULT_POOL,
+            at,
+            at,
+            order,
+            ranks[given.step_id],
+            len(given.depends_on_step_ids),
+        )
+        if given.required:
+            task.required_open += 1
+    for step in steps.values():
+        for on in step.depends_on_step_ids:
+            steps[on].dependents.add(step.step_id)
+    task.next_order = task.next_rank = len(steps)
+
+
+def apply_operations(task: Task, raw: Sequence[dict[str, object]], at: datetime) -> None:
+    """Apply the operations of one update.
+
+    Raises:
+        KeyError: A step is not there.
+        ValueError: There is a cycle, or a step is there already.
+    """
+    patch = _Patch(task, at)
+    for place, value in enumerate(raw):
+        known = op.trimmed(value)
+        if known is not None:
+            patch.apply(op.parse(known, f"$.operations[{place}]", _ANYTHING))
+    patch.join_edges()
+
+
+class _Patch:
+    """One update while it is being applied."""
+
+    def __init__(self, task: Task, at: datetime) -> None:
+        self._task = task
+        self._at = at
+        self._joined: dict[StepId, tuple[StepId, ...]] = {}
+        """The dependencies that touched steps were joined up with before this update."""
+        self._added: set[StepId] = set()
+
+    def apply(self, operation: op.Operation) -> None:
+        match operation:
+            case op.UpdateTask():
+                if operation.title is not None:
+                    self._task.title = operation.title
+                if operation.summary is not None:
+                    self._task.summary = operation.summary
+            case op.AddStep():
+                self._add(operation.step)
+            case op.UpdateStepContent():
+                self._update(operation.step_id, operation.fields)
+            case op.DeleteStep():
+                self._delete(operation.step_id)
+            case op.AddDependency():
+                step = self._touch(operation.step_id)
+                wanted = (*step.depends_on_step_ids, operation.depends_on_step_id)
+                step.depends_on_step_ids = tuple(dict.fromkeys(wanted))
+            case op.RemoveDependency():
+                step = self._touch(operation.step_id)
+                step.depends_on_step_ids = tuple(
+                    on for on in step.depends_on_step_ids if on != operation.depends_on_step_id
+                )
+            case op.CancelStep() | op.ReopenStep():
+                pass  # Each has an event of its own after this one.
+
+    def _touch(self, step_id: StepId) -> Step:
+        step = self._task.steps[step_id]
+        self._joined.setdefault(step_id, step.depends_on_step_ids)
+        step.updated_at = self._at
+        return step
+
+    def _add(self, new: op.NewStep) -> None:
+        task = self._task
+        if new.step_id in task.steps:
+            raise ValueError(f"step {new.step_id!r} is there already")
+        step = Step(
+            new.step_id,
+            new.title,
+            new.summary,
+            new.depends_on_step_ids,
+            new.required,
+            new.worker_pool_id or DEFAULT_POOL,
+            self._at,
+            self._at,
+            task.next_order,
+            task.next_rank,
+        )
+        task.steps[new.step_id] = step
+        task.next_order += 1
+        task.next_rank += 1
+        task.required_open += new.required
+        self._joined[new.step_id] = ()
+        self._added.add(new.step_id)
+        if task.live_index is not None:
+            task.live_index.add(step)
+
+    def _update(self, step_id: StepId, new: op.UpdateFields) -> None:
+        step = self._touch(step_id)
+        if new.title is not None:
+            step.title = new.title
+        if new.summary is not None:
+            step.summary = new.summary
+        if new.depends_on_step_ids is not None:
+            step.depends_on_step_ids = new.depends_on_step_ids
+        if new.required is not None and step.status is not StepStatus.COMPLETED:
+            self._task.required_open += new.required - step.required
+        if new.required is not None:
+            step.required = new.required
+        if new.worker_pool_id is not None and new.worker_pool_id != step.worker_pool_id:
+            if self._task.live_index is not None:
+                self._task.live_index.repool(step, new.worker_pool_id)
+            step.worker_pool_id = new.worker_pool_id
+
+    def _delete(self, step_id: StepId) -> None:
+        task = self._task
+        step = task.steps.pop(step_id)
+        joined = self._joined.pop(step_id, step.depends_on_step_ids)
+        self._part(step_id, joined)
+        if step.required and step.status is not StepStatus.COMPLETED:
+            task.required_open -= 1
+        if task.live_index is not None:
+            task.live_index.drop(step)
+
+    def _part(self, step_id: StepId, dependencies: Collection[StepId]) -> None:
+        for on in dependencies:
+            other = self._task.steps.get(on)
+            if other is not None:
+                other.dependents.discard(step_id)
+
+    def join_edges(self) -> None:
+        """Make dependents, unmet counts and ranks agree with the new dependencies."""
+        steps = self._task.steps
+        new_edges: list[Edge] = []
+        for step_id, old in self._joined.items():
+            step = steps[step_id]
+            wanted = step.depends_on_step_ids
+            self._part(step_id, set(old).difference(wanted))
+            for on in wanted:
+                # A step deleted and added again under its old id is another step.
+                if on not in old or on in self._added:
+                    steps[on].dependents.add(step_id)
+                    new_edges.append((on, step_id))
+            step.unmet = sum(steps[on].status is not StepStatus.COMPLETED for on in wanted)
+        cycle = insert_edges(TaskGraph(self._task), new_edges)
+        if cycle is not None:
+            raise ValueError(f"cycle: {' -> '.join(cycle)}")
+
+
+class TaskGraph:
+    """A Task's DAG as `order` wants to see it."""
+
+    def __init__(self, task: Task) -> None:
+        """Look at this Task."""
+        self._steps = task.steps
+
+    def dependencies(self, step_id: StepId) -> Collection[StepId]:
+        """Return what the step waits for."""
+        return self._steps[step_id].depends_on_step_ids
+
+    def dependents(self, step_id: StepId) -> Collection[StepId]:
+        """Return what waits for the step."""
+        return self._steps[step_id].dependents
+
+    def step_ids(self) -> Iterable[StepId]:
+        """Walk all steps in order of creation."""
+        return self._steps
+
+    def rank(self, step_id: StepId) -> int:
+        """Return the step's place."""
+        return self._steps[step_id].rank
+
+    def set_rank(self, step_id: StepId, rank: int) -> None:
+        """Move the step."""
+        self._steps[step_id].rank = rank

@@ -1,0 +1,141 @@
+"""What can be worked out from the steps and is asked for all the time.
+
+Steps by pool and status, in order of creation; leases by when they end. `evolve` tells it
+of every move, so that no question costs more because the DAG is big.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+from heapq import heapify, heappop, heappush, merge
+
+from taskloom.board.state.sorted_ints import SortedInts
+from taskloom.board.state.step import Step
+from taskloom.board.status import HELD, StepStatus
+from taskloom.ids import PoolId, Seq, StepId
+
+
+class Index:
+    """Steps by pool and status, and the ends of leases."""
+
+    __slots__ = ("_by_order", "_leases", "_sets", "counts")
+
+    def __init__(self, steps: Iterable[Step]) -> None:
+        """Build it from the steps as they are."""
+        self.counts = dict.fromkeys(StepStatus, 0)
+        """How many steps are where."""
+        self._by_order: dict[int, StepId] = {}
+        self._sets: dict[PoolId, dict[StepStatus, SortedInts]] = {}
+        self._leases: list[tuple[datetime, Seq, StepId]] = []
+        gathered: dict[tuple[PoolId, StepStatus], list[int]] = {}
+        for step in steps:
+            self._by_order[step.order] = step.step_id
+            gathered.setdefault((step.worker_pool_id, step.status), []).append(step.order)
+            if step.lease_expires_at is not None:
+                self._leases.append((step.lease_expires_at, step.claim_seq, step.step_id))
+        for (pool, status), orders in gathered.items():
+            self._sets.setdefault(pool, {})[status] = SortedInts(orders)
+            self.counts[status] += len(orders)
+        heapify(self._leases)
+
+    def add(self, step: Step) -> None:
+        """Take in a new step."""
+        self._by_order[step.order] = step.step_id
+        self.counts[step.status] += 1
+        self._set(step.worker_pool_id, step.status).add(step.order)
+
+    def drop(self, step: Step) -> None:
+        """Forget a deleted step."""
+        del self._by_order[step.order]
+        self.counts[step.status] -= 1
+        self._set(step.worker_pool_id, step.status).remove(step.order)
+
+    def move(self, step: Step, status: StepStatus) -> None:
+        """Follow a step from its status to a new one."""
+        self.counts[step.status] -= 1
+        self.counts[status] += 1
+        sets = self._sets[step.worker_pool_id]
+        sets[step.status].remove(step.order)
+        there = sets.get(status)
+        if there is None:
+            there = sets[status] = SortedInts()
+        there.add(step.order)
+
+    def repool(self, step: Step, pool: PoolId) -> None:
+        """Follow a step from its pool to another."""
+        self._set(step.worker_pool_id, step.status).remove(step.order)
+        self._set(pool, step.status).add(step.order)
+
+    def lease(self, step: Step, end: datetime) -> None:
+        """Note when a lease ends. Earlier notes about the step go stale by themselves."""
+        heappush(self._leases, (end, step.claim_seq, step.step_id))
+
+    def next_lease_end(self, steps: Mapping[StepId, Step]) -> datetime | None:
+        """Return when the first lease ends that is still held."""
+        leases = self._leases
+        while leases:
+            end, claim_seq, step_id = leases[0]
+            if _holds(steps.get(step_id), end, claim_seq):
+                return end
+            heappop(leases)
+        return None
+
+    def expired(self, steps: Mapping[StepId, Step], now: datetime) -> list[Step]:
+        """Return the held steps whose lease has ended, first ended first. Changes no lease."""
+        found: list[Step] = []
+        kept: list[tuple[datetime, Seq, StepId]] = []
+        leases = self._leases
+        while leases and leases[0][0] <= now:
+            entry = heappop(leases)
+            if kept and kept[-1] == entry:
+                continue  # Renewed within the same moment: the same end was noted twice.
+            end, claim_seq, step_id = entry
+            step = steps.get(step_id)
+            if step is not None and _holds(step, end, claim_seq):
+                found.append(step)
+                kept.append(entry)
+        for entry in kept:
+            heappush(leases, entry)
+        return found
+
+    def walk(
+        self,
+        pools: Collection[PoolId] | None,
+        statuses: Collection[StepStatus],
+        keep: Callable[[StepId], bool],
+    ) -> Iterator[StepId]:
+        """Walk the steps of these pools (None is all) and statuses in order of creation."""
+        runs = [
+            orders
+            for pool, sets in self._sets.items()
+            if pools is None or pool in pools
+            for status, orders in sets.items()
+            if status in statuses and orders
+        ]
+        ordered = iter(runs[0]) if len(runs) == 1 else merge(*runs)
+        by_order = self._by_order
+        return (by_order[order] for order in ordered if keep(by_order[order]))
+
+    def facts(self) -> dict[str, object]:
+        """Return what the index says, for comparing two of them in tests."""
+        return {
+            f"{pool}/{status}": [self._by_order[order] for order in orders]
+            for pool, sets in sorted(self._sets.items())
+            for status, orders in sorted(sets.items())
+            if orders
+        }
+
+    def _set(self, pool: PoolId, status: StepStatus) -> SortedInts:
+        sets = self._sets.setdefault(pool, {})
+        there = sets.get(status)
+        if there is None:
+            there = sets[status] = SortedInts()
+        return there
+
+
+def _holds(step: Step | None, end: datetime, claim_seq: Seq) -> bool:
+    return (
+        step is not None
+        and step.status in HELD
+        and step.claim_seq == claim_seq
+        and step.lease_expires_at == end
+    )

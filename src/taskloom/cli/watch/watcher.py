@@ -1,0 +1,73 @@
+"""Which way a run is shown: on a screen with keys, in plain lines, or as JSON."""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Literal, Protocol, TextIO, TypeAlias
+
+from taskloom.agent import Result
+from taskloom.app.permissions import Ask
+from taskloom.app.session_host import Host
+from taskloom.cli.watch.shutdown import Work
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Kind: TypeAlias = Literal["screen", "lines", "json"]
+
+
+class Watcher(Protocol):
+    """Shows one run. Make a new one for each."""
+
+    @property
+    def ask(self) -> Ask | None:
+        """Asks the person who watches; None if nobody can be asked.
+
+        It answers no to whatever is asked while nothing is shown.
+        """
+        ...
+
+    @property
+    def was_quit(self) -> bool:
+        """Whether the run was left before its end, by a person, a signal or a lost terminal."""
+        ...
+
+    async def show(self, host: Host, work: Work) -> Result:
+        """Do the work and show it until it has ended; the Orchestrator's last words included.
+
+        Raises:
+            KeyboardInterrupt: the person did not want to wait until the work had stopped.
+        """
+        ...
+
+
+def choose_kind(json: bool, plain: bool) -> Kind:
+    """Choose: a screen needs a terminal to write to and one to read keys from."""
+    if json:
+        return "json"
+    both = _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
+    return "screen" if both and not plain and os.environ.get("TERM", "") != "dumb" else "lines"
+
+
+def watcher(kind: Kind, *, console: "Console | None" = None) -> Watcher:
+    """Make what shows a run; `console` is where a screen is drawn, else standard output."""
+    match kind:
+        case "screen":
+            from taskloom.cli.output import console as standard_output
+            from taskloom.cli.watch.screen_watcher import ScreenWatcher
+
+            return ScreenWatcher(console or standard_output())
+        case "lines":
+            from taskloom.cli.watch.line_watcher import LinesWatcher
+
+            return LinesWatcher(sys.stdin if _is_terminal(sys.stdin) else None)
+        case "json":
+            from taskloom.cli.watch.json_watcher import JsonWatcher
+
+            return JsonWatcher()
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # It is closed.
+        return False

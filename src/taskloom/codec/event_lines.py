@@ -1,0 +1,147 @@
+"""Events to lines of a log and back.
+
+A line is decoded straight into the payload class of its event type, in one pass: that is what
+makes replay quick. Names on the wire are the ones written in `EventType`, never a class name.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple, Protocol, cast
+
+import msgspec
+
+from taskloom.board import PAYLOADS, Event, Payload, Recorded
+from taskloom.codec.frame import Chain
+from taskloom.codec.torn_tail import DECODE_ERRORS
+from taskloom.errors import Damage
+from taskloom.ids import AgentId, CommandId, RunId, Seq, SessionId, StepId, TaskId
+
+
+class EventAuthor(NamedTuple):
+    """Where the events of one decision come from: the part that all their lines share."""
+
+    session_id: SessionId
+    task_id: TaskId
+    event_prefix: str
+    agent_id: AgentId
+    run_id: RunId
+    at: datetime
+    command_id: CommandId | None = None
+
+
+class Line(Protocol):
+    """A decoded line: what `evolve` and a follower need of it."""
+
+    wal_seq: Seq
+    payload: Payload
+    created_at: datetime
+    step_id: StepId | None
+    actor_agent_id: str
+    actor_run_id: RunId
+    session_id: SessionId
+    task_id: TaskId
+    event_id: str
+    command_id: CommandId | None
+
+
+class _Out(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A line as it is written, its fields in this order."""
+
+    wal_seq: int
+    session_id: str
+    event_id: str
+    event_type: str
+    actor_agent_id: str
+    actor_run_id: str
+    task_id: str
+    step_id: str | None = None
+    payload: object
+    created_at: datetime
+    command_id: str | None = None
+    tx: tuple[int, int, int]
+
+
+_NEEDED: Final[list[tuple[str, object] | tuple[str, object, object]]] = [
+    ("wal_seq", int),
+    ("created_at", datetime),
+    ("step_id", str | None, None),
+]
+_ENVELOPE: Final[list[tuple[str, object] | tuple[str, object, object]]] = [
+    ("actor_run_id", str, ""),
+    ("command_id", str | None, None),
+    ("session_id", str, ""),
+    ("event_id", str, ""),
+    ("actor_agent_id", str, ""),
+    ("task_id", str, ""),
+]
+
+
+def _decoder(
+    fields: list[tuple[str, object] | tuple[str, object, object]],
+) -> Callable[[bytes], object]:
+    kinds = [
+        msgspec.defstruct(
+            f"{payload.__name__}Line",
+            [("payload", payload), *fields],
+            tag_field="event_type",
+            tag=payload.type.value,
+        )
+        for payload in PAYLOADS
+    ]
+    union = kinds[0]
+    for kind in kinds[1:]:
+        union = cast("type", union | kind)
+    return msgspec.json.Decoder(union).decode
+
+
+decode_step: Final = cast("Callable[[bytes], Recorded]", _decoder(_NEEDED))
+"""Read one line with no more than `evolve` needs; raises one of `DECODE_ERRORS`."""
+_decode_line: Final = cast("Callable[[bytes], Line]", _decoder([*_NEEDED, *_ENVELOPE]))
+_encode_into: Final = msgspec.json.Encoder().encode_into
+
+
+def encode(
+    events: Sequence[Event], origin: EventAuthor, chain: Chain, *, after: Seq, base: Seq
+) -> bytearray:
+    """Write the lines of one decision, to follow line `after`; see `frame` for `base`."""
+    size = len(events)
+    lines = bytearray()
+    for place, event in enumerate(events, 1):
+        start = len(lines)
+        _encode_into(
+            _Out(
+                wal_seq=after + place,
+                session_id=origin.session_id,
+                event_id=f"{origin.event_prefix}-{after + place}",
+                event_type=event.payload.type,
+                actor_agent_id=origin.agent_id,
+                actor_run_id=origin.run_id,
+                task_id=origin.task_id,
+                step_id=event.step_id,
+                payload=event.payload,
+                created_at=origin.at,
+                command_id=origin.command_id,
+                tx=(place, size, base),
+            ),
+            lines,
+            -1,
+        )
+        chain.seal_end(lines, start)
+    return lines
+
+
+def decode(data: bytes, *, after: Seq) -> list[Line]:
+    """Read whole lines that follow line `after`, with everything they say.
+
+    Raises:
+        Damage: One of them does not parse, or is of an unknown type.
+    """
+    raw = data.split(b"\n")
+    raw.pop()
+    lines: list[Line] = []
+    for text in raw:
+        try:
+            lines.append(_decode_line(text))
+        except DECODE_ERRORS as cause:
+            raise Damage(after + len(lines) + 1, str(cause)) from cause
+    return lines

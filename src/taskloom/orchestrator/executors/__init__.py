@@ -1,0 +1,1 @@
+"""Worker executors: how a worker run does its work."""

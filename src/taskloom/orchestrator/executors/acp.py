@@ -1,0 +1,203 @@
+"""Steps carried out by another agent, over the Agent Client Protocol on standard streams.
+
+Needs the extra `acp`. Each run starts the agent anew and gives it one prompt; what it says is the
+result. It is offered neither files nor terminals of ours: it has its own. What it asks permission
+for goes to `permit`.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias, cast
+
+from acp import PROTOCOL_VERSION, RequestError, spawn_agent_process
+from acp.schema import (
+    AgentMessageChunk,
+    AllowedOutcome,
+    ClientCapabilities,
+    DeniedOutcome,
+    Implementation,
+    PermissionOption,
+    RequestPermissionResponse,
+    TextContentBlock,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolCallUpdate,
+)
+
+from taskloom.agent.workspace.process import harmless_environment
+from taskloom.errors import Code, TaskloomError
+from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
+
+_TEXT_CHARS: Final = 200_000
+"""Of what an agent says in one run; the rest is told and not kept."""
+
+PermitTitle: TypeAlias = Callable[[str], Awaitable[bool]]
+"""Says yes or no to what the agent wants to do, in the agent's own words."""
+
+
+class AcpFailed(TaskloomError):
+    """The other agent did not do it."""
+
+    def __init__(self, message: str, **details: object) -> None:
+        """Raise with the code `tool_error`."""
+        super().__init__(Code.TOOL_ERROR, message, details)
+
+
+async def refuse_title(_: str) -> bool:
+    """Say no: what holds until somebody gives the executor a `permit`."""
+    return False
+
+
+class AcpExecutor:
+    """An `Executor` that hands each step to an agent that speaks ACP."""
+
+    claims = False
+    tools: Sequence[str] = ()
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | os.PathLike[str],
+        env: Mapping[str, str] | None = None,
+        permit: PermitTitle = refuse_title,
+    ) -> None:
+        """Name the program and the directory it works in.
+
+        `env` is added to the environment of this process; other agents need their own keys, so
+        give them what they need by name.
+        """
+        if not command:
+            raise ValueError("command must name a program")
+        self._command = tuple(command)
+        self._cwd = Path(cwd).absolute()
+        self._env = {**harmless_environment(), **(env or {})}
+        self._permit = permit
+
+    def begin(self, job: Job, emit: Emit) -> "_AcpRun":
+        """Make ready for one run."""
+        return _AcpRun(self._command, self._cwd, self._env, self._permit, job, emit)
+
+
+class _AcpRun:
+    """One run, and the client that the other agent talks to."""
+
+    def __init__(
+        self,
+        command: tuple[str, ...],
+        cwd: Path,
+        env: Mapping[str, str],
+        permit: PermitTitle,
+        job: Job,
+        emit: Emit,
+    ) -> None:
+        self._command = command
+        self._cwd = cwd
+        self._env = env
+        self._permit = permit
+        self._job = job
+        self._emit = emit
+        self._said: list[str] = []
+        self._size = 0
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def result(self) -> Outcome:
+        program, *arguments = self._command
+        try:
+            async with spawn_agent_process(
+                cast("Any", self),  # A client by shape: what it lacks is not offered.
+                program,
+                *arguments,
+                env=self._env,
+                cwd=self._cwd,
+                transport_kwargs={"stderr": asyncio.subprocess.DEVNULL},
+            ) as (connection, _):
+                return await self._turn(connection)
+        except FileNotFoundError as error:
+            raise AcpFailed(f"There is no program {program!r}: {error}") from error
+        except RequestError as error:
+            raise AcpFailed(f"{program} answered with an error: {error}") from error
+        except ConnectionError as error:
+            raise AcpFailed(f"{program} ended in the middle of the step: {error}") from error
+
+    async def _turn(self, connection: Any) -> Outcome:
+        await connection.initialize(
+            protocol_version=PROTOCOL_VERSION,
+            client_capabilities=ClientCapabilities(),
+            client_info=Implementation(name="taskloom", version="0"),
+        )
+        session = await connection.new_session(cwd=str(self._cwd), mcp_servers=[])
+        asked = asyncio.ensure_future(
+            connection.prompt(
+                session_id=session.session_id,
+                prompt=[TextContentBlock(type="text", text=_prompt(self._job))],
+            )
+        )
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait({asked, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                await connection.cancel(session_id=session.session_id)
+            answer = await asked
+        finally:
+            stopping.cancel()
+            asked.cancel()
+        if answer.stop_reason != "end_turn":
+            raise AcpFailed(
+                f"The agent stopped: {answer.stop_reason}.", stop_reason=str(answer.stop_reason)
+            )
+        return Outcome(text="".join(self._said).strip())
+
+    # What the other agent may ask of its client.
+
+    async def session_update(self, session_id: str, update: object, **_: Any) -> None:
+        """Take in what the agent says and does."""
+        assert session_id
+        match update:
+            case AgentMessageChunk(content=TextContentBlock(text=text)):
+                self._size += len(text)
+                if self._size <= _TEXT_CHARS:
+                    self._said.append(text)
+                await self._emit(text)
+            case ToolCallStart(title=title):
+                self._said.clear()  # What it says before a call is no result.
+                await self._emit(f"> {title}")
+            case ToolCallProgress(title=str(title), status="failed"):
+                await self._emit(f"> {title}: failed")
+            case _:
+                pass
+
+    async def request_permission(
+        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: Any
+    ) -> RequestPermissionResponse:
+        """Answer as `permit` says; anything but a clear yes is a no."""
+        assert session_id
+        wanted = "allow_once" if await self._permit(tool_call.title or "something") else ""
+        for option in options:
+            if wanted and option.kind == wanted:
+                outcome = AllowedOutcome(outcome="selected", option_id=option.option_id)
+                return RequestPermissionResponse(outcome=outcome)
+        for option in options:
+            if option.kind == "reject_once":
+                outcome = AllowedOutcome(outcome="selected", option_id=option.option_id)
+                return RequestPermissionResponse(outcome=outcome)
+        return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+
+    def on_connect(self, conn: object) -> None:
+        """Nothing is to be kept of the connection."""
+
+
+def _prompt(job: Job) -> str:
+    step = job.step
+    assert step is not None
+    parts = [f"Task: {job.task_title}", f"Step: {step.title}"]
+    parts += [text for text in (step.summary, job.instruction, job.context) if text]
+    for step_id, result in job.inputs.items():
+        parts.append(f"Result of {step_id}: {result}")
+    parts.append("End with a short report of what was done and where it is.")
+    return "\n\n".join(parts)

@@ -1,0 +1,1 @@
+"""The Task tools that the Orchestrator and its workers call."""

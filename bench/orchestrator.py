@@ -21,7 +21,7 @@ from taskloom import (
     CreateTask,
     Durability,
     NewStep,
-    Refused,
+    RefusedError,
     StepStatus,
     UpdateStep,
     open_board,
@@ -180,7 +180,7 @@ async def _straight() -> float:
                         number += WORKERS
                         try:
                             await _one(board, ready.popleft(), number)
-                        except Refused:
+                        except RefusedError:
                             continue
                         left[0] -= 1
                     watch.wake()

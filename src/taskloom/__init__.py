@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         UpdateStepContent,
         UpdateTask,
     )
-    from taskloom.errors import Code, Refused, StorageFailed, TaskloomError, Unavailable
+    from taskloom.errors import Code, RefusedError, StorageError, TaskloomError, UnavailableError
     from taskloom.log import Durability, MemoryLog
     from taskloom.runtime import Board, Clock, ListTasks, Record, SyncBoard, open_board
 
@@ -73,7 +73,7 @@ __all__ = [
     "QuerySteps",
     "Receipt",
     "Record",
-    "Refused",
+    "RefusedError",
     "RemoveDependency",
     "RenewLease",
     "ReopenStep",
@@ -84,14 +84,14 @@ __all__ = [
     "StepPage",
     "StepStatus",
     "StepView",
-    "StorageFailed",
+    "StorageError",
     "SyncBoard",
     "TaskLine",
     "TaskPage",
     "TaskStatus",
     "TaskView",
     "TaskloomError",
-    "Unavailable",
+    "UnavailableError",
     "UpdateBoard",
     "UpdateFields",
     "UpdateStep",
@@ -139,10 +139,10 @@ _ROOMS: Final = {
     ),
     "taskloom.errors": (
         "Code",
-        "Refused",
-        "StorageFailed",
+        "RefusedError",
+        "StorageError",
         "TaskloomError",
-        "Unavailable",
+        "UnavailableError",
     ),
     "taskloom.log": (
         "Durability",

@@ -1,13 +1,13 @@
 """Every error of the product, in one tree.
 
     TaskloomError            has a code, a message that says what to do next, and details
-    ├── Refused              the answer is no; nothing changed; ask differently
-    ├── StorageFailed        the disk or server failed; nothing was promised; try again later
-    ├── Unavailable          this one Task's log cannot be read; the others can
-    └── Fenced               somebody else wrote in between; read on and decide again
+    ├── RefusedError              the answer is no; nothing changed; ask differently
+    ├── StorageError        the disk or server failed; nothing was promised; try again later
+    ├── UnavailableError          this one Task's log cannot be read; the others can
+    └── FencedError               somebody else wrote in between; read on and decide again
 
-`Damage` is not among them: it is what a reader of a log raises about bytes, and whoever
-opens a Task turns it into `Unavailable`.
+`DamagedLogError` is not among them: it is what a reader of a log raises about bytes, and whoever
+opens a Task turns it into `UnavailableError`.
 
 Errors carry data and do nothing. Codes are stable: they travel over wires to models.
 """
@@ -71,11 +71,11 @@ class TaskloomError(Exception):
         return {"code": self.code.value, "message": self.message, "details": dict(self.details)}
 
 
-class Refused(TaskloomError):
+class RefusedError(TaskloomError):
     """The board says no. Nothing was written and nothing changed."""
 
 
-class StorageFailed(TaskloomError):
+class StorageError(TaskloomError):
     """The log could not be written or read; `details["outcome"]` says what is known."""
 
     def __init__(self, message: str, details: Mapping[str, object] | None = None) -> None:
@@ -83,7 +83,7 @@ class StorageFailed(TaskloomError):
         super().__init__(Code.STORAGE_ERROR, message, details)
 
 
-class Unavailable(TaskloomError):
+class UnavailableError(TaskloomError):
     """One Task's log is damaged. It is left as it is; other Tasks go on working."""
 
     def __init__(self, path: str, line: int, cause: str) -> None:
@@ -96,7 +96,7 @@ class Unavailable(TaskloomError):
         )
 
 
-class Fenced(TaskloomError):
+class FencedError(TaskloomError):
     """The log no longer ends where the writer thought; nothing was appended."""
 
     def __init__(self, after: int, last: int) -> None:
@@ -108,7 +108,7 @@ class Fenced(TaskloomError):
         )
 
 
-class Damage(Exception):
+class DamagedLogError(Exception):
     """Bytes of a log that cannot be true, with the line they stand in."""
 
     def __init__(self, line: int, cause: str) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 import anyio
 
 from taskloom.acp import AcpOptions, serve_stdio
-from taskloom.agent import Message, ModelFailed, Say, ScriptedModel, call_tool
+from taskloom.agent import Message, ModelError, Say, ScriptedModel, call_tool
 from taskloom.agent.scripted.model import Reply
 
 
@@ -43,7 +43,7 @@ def answer(messages: Sequence[Message]) -> Reply:
         case "wait":
             return Say(text="at last", delay_s=60)
         case "fail":
-            return ModelFailed(rest, retryable=False)
+            return ModelError(rest, retryable=False)
         case "print":
             print(rest, flush=True)  # noqa: T201 - it is what must not reach the wire
             os.write(1, rest.encode())

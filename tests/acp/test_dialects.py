@@ -17,7 +17,7 @@ from taskloom.acp import (
     plan_format_of,
 )
 from taskloom.acp.plans.client_state import ClientPlanState
-from taskloom.errors import Refused
+from taskloom.errors import RefusedError
 from tests.acp.by_hand import Wire
 from tests.acp.wire import session_update_errors, stable, unstable
 
@@ -246,20 +246,20 @@ async def test_an_id_never_changes_its_type_not_even_after_its_plan_is_gone(gone
     if gone:
         publisher.remove("steps")
 
-    with pytest.raises(Refused, match="id of its own"):
+    with pytest.raises(RefusedError, match="id of its own"):
         publisher.publish(MarkdownPlan("steps", "text"))
     await publisher.aclose()
 
 
 async def test_a_plan_without_an_id_is_refused() -> None:
-    with pytest.raises(Refused, match="needs an id"):
+    with pytest.raises(RefusedError, match="needs an id"):
         PlanPublisher(Wire().send, CURRENT).publish(ItemsPlan("", ()))
 
 
 async def test_an_entry_of_an_unknown_state_is_refused_where_it_is_published() -> None:
     publisher = PlanPublisher(Wire().send, CURRENT)
     state: Any = "done"
-    with pytest.raises(Refused, match="'done'; there are pending, in_progress, completed"):
+    with pytest.raises(RefusedError, match="'done'; there are pending, in_progress, completed"):
         publisher.publish(ItemsPlan("steps", (PlanEntry("Build", state),)))
     assert publisher.plans == ()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from taskloom.agent import Message, ModelFailed, Say, call_tool, call_tools
+from taskloom.agent import Message, ModelError, Say, call_tool, call_tools
 from tests.acp.raw import RawClient, WireError, client_of
 from tests.acp.scene import setup_of
 
@@ -61,7 +61,7 @@ async def test_a_client_of_the_proposal_gets_its_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", ["cancel", "error"])
 async def test_after_cancel_and_error_the_plan_is_the_true_one(tmp_path: Path, end: str) -> None:
     last: Any = (
-        Say(text="x", delay_s=600) if end == "cancel" else ModelFailed("broken", retryable=False)
+        Say(text="x", delay_s=600) if end == "cancel" else ModelError("broken", retryable=False)
     )
     async with client_of(setup_of([*WORK, last], tmp_path)) as client:
         await client.initialize()

@@ -8,7 +8,7 @@ import pytest
 
 from taskloom.acp import AcpOptions
 from taskloom.agent import Message, Middleware, Say, State, call_tool
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from tests.acp.raw import WireError, client_of
 from tests.acp.scene import choosing, setup_of
 
@@ -386,7 +386,7 @@ async def test_a_configuration_that_cannot_be_used_is_told_and_leaves_no_session
     tmp_path: Path,
 ) -> None:
     def broken(_: Path) -> AcpOptions:
-        raise Refused(Code.VALIDATION_ERROR, "taskloom.toml: line 3 is wrong.")
+        raise RefusedError(Code.VALIDATION_ERROR, "taskloom.toml: line 3 is wrong.")
 
     setup = AcpOptions(make_model=setup_of([], tmp_path).make_model, for_project=broken)
     async with client_of(setup) as client:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from taskloom.agent import Message, ModelFailed, Say, Usage, call_tool, call_tools
+from taskloom.agent import Message, ModelError, Say, Usage, call_tool, call_tools
 from taskloom.agent.workspace import PermissionRequest
 from tests.acp.raw import WireError, client_of
 from tests.acp.scene import choosing, setup_of
@@ -200,7 +200,7 @@ async def test_too_many_model_calls_end_the_turn_as_such(tmp_path: Path) -> None
 async def test_a_model_that_fails_is_an_error_in_words_and_the_session_goes_on(
     tmp_path: Path,
 ) -> None:
-    wrong = ModelFailed("The key is not valid: set OPENAI_API_KEY.", retryable=False)
+    wrong = ModelError("The key is not valid: set OPENAI_API_KEY.", retryable=False)
     script = [wrong, "better"]
     async with client_of(setup_of(script, tmp_path)) as client:
         await client.initialize()

@@ -11,23 +11,23 @@ from taskloom.agent import (
     Agent,
     FilePart,
     ImagePart,
+    InvalidToolError,
     JsonPart,
     Message,
     Middleware,
-    ModelFailed,
+    ModelError,
     ModelHandler,
     ModelRequest,
     Part,
     RichStreamingToolHandler,
     RichToolHandler,
-    RunError,
+    RunFailedError,
     ScriptedModel,
     State,
     StreamingToolHandler,
     TextPart,
     ToolCall,
     ToolHandler,
-    ToolRefused,
     ToolRequest,
     after_model,
     call_tool,
@@ -41,7 +41,7 @@ from tests.agent.scene import add
 
 
 async def error_of(agent: Agent) -> str:
-    with pytest.raises(RunError) as raised:
+    with pytest.raises(RunFailedError) as raised:
         await agent.invoke("go")
     return str(raised.value.result.error)
 
@@ -87,9 +87,9 @@ def test_wrong_settings_are_refused_when_the_agent_is_made() -> None:
 def test_without_the_extra_a_model_by_name_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
-        "from taskloom.agent import Agent, ModelFailed\n"
+        "from taskloom.agent import Agent, ModelError\n"
         "try: Agent('openai:x')\n"
-        "except ModelFailed as error: print(error.kind, error)"
+        "except ModelError as error: print(error.kind, error)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
@@ -200,11 +200,11 @@ def test_a_type_that_is_not_known_is_named() -> None:
         return x
 
     late.__annotations__["x"] = "Unknown"
-    with pytest.raises(ToolRefused, match="Unknown"):
+    with pytest.raises(InvalidToolError, match="Unknown"):
         Agent(ScriptedModel([]), [late])
 
 
 def test_a_failure_of_a_model_says_whether_to_try_again() -> None:
-    failed = ModelFailed("x", kind="rate_limit", retry_after_s=3)
+    failed = ModelError("x", kind="rate_limit", retry_after_s=3)
     assert (failed.kind, failed.retryable, failed.retry_after_s) == ("rate_limit", True, 3)
     assert failed.as_dict()["code"] == "model_error"

@@ -8,7 +8,7 @@ import pytest
 
 from taskloom.agent import (
     Agent,
-    HookFailed,
+    HookError,
     Message,
     Middleware,
     ModelHandler,
@@ -335,7 +335,7 @@ async def test_a_hook_that_raises_ends_the_run_and_is_named(hook: str) -> None:
     assert [(event.middleware, event.hook) for event in failed] == [("Failing", hook)]
     assert run.result.stop_reason == "failed"
     error = run.result.error
-    assert isinstance(error, HookFailed)
+    assert isinstance(error, HookError)
     assert isinstance(error.__cause__, KeyError)
     assert f"later.{hook}" not in log
     assert "later.after_agent" not in log

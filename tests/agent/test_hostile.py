@@ -13,14 +13,14 @@ import pytest
 
 from taskloom.agent import (
     Agent,
-    CheckpointFailed,
+    CheckpointError,
     DirectoryCheckpoints,
-    HookFailed,
-    JournalFailed,
+    HookError,
+    JournalError,
     JsonPart,
     Message,
     Middleware,
-    ModelFailed,
+    ModelError,
     Result,
     Retry,
     RunSetup,
@@ -83,7 +83,7 @@ async def test_a_hook_that_awaits_something_cancelled_is_named() -> None:
             await cancelled_elsewhere()
 
     result = await Agent(ScriptedModel(["hi"]), [], [Careless()]).run("go").wait()
-    assert isinstance(result.error, HookFailed)
+    assert isinstance(result.error, HookError)
     assert result.error.middleware == "Careless"
 
 
@@ -102,7 +102,7 @@ async def test_a_hook_that_returns_no_state_is_named() -> None:
         return cast("State", {"messages": state.messages})
 
     result = await Agent(ScriptedModel(["hi"]), [], [wrong]).run("go").wait()
-    assert isinstance(result.error, HookFailed)
+    assert isinstance(result.error, HookError)
     assert "not a State" in str(result.error)
 
 
@@ -130,7 +130,7 @@ async def test_what_has_no_json_is_refused_and_the_journal_let_go(tmp_path: Path
     agent = Agent(ScriptedModel([call_tool("ask"), "end"]), [ask])
     with anyio.fail_after(20):
         (question,) = (await agent.invoke("go", journal=journal)).interrupts
-        with pytest.raises(JournalFailed, match="no JSON"):
+        with pytest.raises(JournalError, match="no JSON"):
             await agent.invoke(journal=journal, answers={question.id: object()})
         result = await agent.invoke(journal=journal, answers={question.id: "yes"})
     assert result.messages[2].text == "yes"
@@ -144,7 +144,7 @@ async def test_a_part_that_has_no_json_fails_the_run_and_does_not_hang_it(tmp_pa
 
     result = await run(call("odd"), odd, journal=tmp_path / "run.journal")
     assert result.stop_reason == "failed"
-    assert isinstance(result.error, JournalFailed)
+    assert isinstance(result.error, JournalError)
 
 
 @pytest.mark.spec("AG-110", "AG-702")
@@ -204,7 +204,7 @@ async def test_huge_numbers_and_deep_arguments_are_no_end_of_the_run(arguments: 
 async def test_a_malformed_reply_is_a_failure_of_the_model(reply: Message, tmp_path: Path) -> None:
     journal = tmp_path / "run.journal"
     result = await run(reply, add, journal=journal)
-    assert isinstance(result.error, ModelFailed)
+    assert isinstance(result.error, ModelError)
     again = await Agent(ScriptedModel(["better"]), [add]).invoke("go", journal=journal)
     assert again.text == "better"
 
@@ -249,17 +249,17 @@ async def test_checkpoints_that_cannot_be_kept_are_a_clear_error_and_no_loss(
     (tmp_path / "file").write_text("no directory")
     store = DirectoryCheckpoints(tmp_path / "file")
     one = Agent(ScriptedModel([reply]), [ask], checkpoints=store).run("go")
-    with pytest.raises(CheckpointFailed, match="could not be"):
+    with pytest.raises(CheckpointError, match="could not be"):
         await one.wait()
     assert one.result.stop_reason == ("completed" if reply == "done" else "interrupted")
-    with pytest.raises(CheckpointFailed):
+    with pytest.raises(CheckpointError):
         await Agent(ScriptedModel([]), checkpoints=store).resume("run_x").wait()
 
 
 @pytest.mark.spec("AG-401")
 @pytest.mark.parametrize("asked_s", [86_400.0, float("inf")])
 async def test_a_provider_that_wants_a_day_has_failed(asked_s: float) -> None:
-    busy = ModelFailed("busy", kind="rate_limit", retry_after_s=asked_s)
+    busy = ModelError("busy", kind="rate_limit", retry_after_s=asked_s)
     model = ScriptedModel([busy, "never asked for"])
     other = ScriptedModel(["from the other"])
     with anyio.fail_after(20):

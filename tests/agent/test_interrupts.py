@@ -9,7 +9,7 @@ import pytest
 from taskloom.agent import (
     Agent,
     AgentError,
-    CheckpointFailed,
+    CheckpointError,
     CheckpointStore,
     DirectoryCheckpoints,
     MemoryCheckpoints,
@@ -111,7 +111,7 @@ async def test_a_resumed_run_goes_on_where_it_stopped(store: CheckpointStore) ->
     assert [info.name for info in second.model.requests[0].tools] == ["add", "ask"]
     started = [event.call.id for event in events if isinstance(event, ToolStarted)]
     assert started == ["c2", "c3"]
-    with pytest.raises(CheckpointFailed, match="no checkpoint"):
+    with pytest.raises(CheckpointError, match="no checkpoint"):
         await second.agent.resume(stopped.run_id).wait()
 
 
@@ -284,7 +284,7 @@ async def test_a_damaged_or_unknown_checkpoint_is_a_clear_error(tmp_path: Path) 
 
     async def resume_with(text: str) -> str:
         file.write_text(text)
-        with pytest.raises(CheckpointFailed) as failed:
+        with pytest.raises(CheckpointError) as failed:
             await House(store).agent.resume(stopped.run_id).wait()
         assert file.read_text() == text
         return str(failed.value)
@@ -304,5 +304,5 @@ async def test_without_a_store_resume_says_what_is_missing() -> None:
 
 async def test_a_run_id_cannot_leave_the_directory(tmp_path: Path) -> None:
     agent = Agent(ScriptedModel([]), checkpoints=DirectoryCheckpoints(tmp_path))
-    with pytest.raises(CheckpointFailed, match="no run id"):
+    with pytest.raises(CheckpointError, match="no run id"):
         await agent.resume("../secret").wait()

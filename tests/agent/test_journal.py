@@ -10,8 +10,8 @@ import pytest
 from taskloom.agent import (
     Agent,
     AgentError,
-    JournalFailed,
-    JournalMismatch,
+    JournalError,
+    JournalMismatchError,
     Message,
     Middleware,
     ModelRequest,
@@ -33,7 +33,7 @@ from taskloom.agent import (
 from taskloom.agent.journal import open_journal
 from taskloom.agent.journal_entries import Entry
 from taskloom.agent.run_state import APPLY
-from taskloom.errors import StorageFailed
+from taskloom.errors import StorageError
 from tests.agent.scene import add
 
 
@@ -145,11 +145,11 @@ async def test_values_hidden_tools_and_edits_are_as_they_were(tmp_path: Path) ->
                 state.messages[0] = Message.user("changed")
             return None
 
-    class Stop(Exception):
+    class StopError(Exception):
         pass
 
     async def stop() -> str:
-        raise Stop
+        raise StopError
 
     def agent(model: ScriptedModel) -> Agent:
         return Agent(model, [add, stop], [Keeper()], on_tool_error="raise")
@@ -236,7 +236,7 @@ async def test_a_disk_that_fails_ends_the_run_before_anything_unsafe_happens(
     agent = Agent(ScriptedModel([reply, "never"]), [act])
     result = await agent.run("go", journal=tmp_path / "run.jsonl").wait()
     assert result.stop_reason == "failed"
-    assert isinstance(result.error, StorageFailed)
+    assert isinstance(result.error, StorageError)
     assert "No space left" in str(result.error)
     assert len(acted) == calls
 
@@ -283,20 +283,20 @@ async def test_a_journal_belongs_to_one_run(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match="start from"):
         await Agent(ScriptedModel([])).invoke(journal=path)
     await Agent(ScriptedModel(["hi"])).invoke("go", journal=path)
-    with pytest.raises(JournalMismatch, match="another input"):
+    with pytest.raises(JournalMismatchError, match="another input"):
         await Agent(ScriptedModel(["hi"])).invoke("other", journal=path)
 
 
 async def test_a_journal_in_use_or_damaged_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     journal, _ = open_journal(path)
-    with pytest.raises(JournalFailed, match="Another process"):
+    with pytest.raises(JournalError, match="Another process"):
         await Agent(ScriptedModel(["hi"])).invoke("go", journal=path)
     journal.close()
     await Agent(ScriptedModel(["hi"])).invoke("go", journal=path)
     path.write_bytes(path.read_bytes().replace(b'"hi"', b'"ho"'))
     before = path.read_bytes()
-    with pytest.raises(JournalFailed, match="cannot be trusted"):
+    with pytest.raises(JournalError, match="cannot be trusted"):
         await Agent(ScriptedModel(["hi"])).invoke("go", journal=path)
     assert path.read_bytes() == before
 

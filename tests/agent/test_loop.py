@@ -11,12 +11,12 @@ from taskloom.agent import (
     Message,
     ModelReply,
     RunEnded,
-    RunError,
+    RunFailedError,
     RunStarted,
     ScriptedModel,
     State,
     ToolCall,
-    ToolFailed,
+    ToolExecutionError,
     ToolResult,
     Usage,
     before_model,
@@ -159,11 +159,11 @@ async def test_a_tools_exception_is_a_result_the_model_reads() -> None:
 @pytest.mark.spec("AG-106")
 async def test_on_request_a_tools_exception_ends_the_run_after_its_siblings_finished() -> None:
     model = ScriptedModel([call_tools(("boom", {}), ("add", {"a": 1, "b": 1}))])
-    with pytest.raises(RunError, match=r"plan\.txt") as raised:
+    with pytest.raises(RunFailedError, match=r"plan\.txt") as raised:
         await Agent(model, [boom, add], on_tool_error="raise").invoke("go")
     result = raised.value.result
     assert result.stop_reason == "failed"
-    assert isinstance(result.error, ToolFailed)
+    assert isinstance(result.error, ToolExecutionError)
     assert isinstance(result.error.__cause__, ValueError)
     assert [m.text for m in result.messages if m.role == "tool"][1] == "2"
 
@@ -293,6 +293,6 @@ async def test_a_run_runs_once() -> None:
 
 
 async def test_a_model_error_is_the_callers_to_see() -> None:
-    with pytest.raises(RunError, match="out of order") as raised:
+    with pytest.raises(RunFailedError, match="out of order") as raised:
         await Agent(ScriptedModel([RuntimeError("out of order")])).invoke("go")
     assert raised.value.result.stop_reason == "failed"

@@ -24,10 +24,10 @@ from taskloom.agent import (
     JsonPart,
     Message,
     ModelDelta,
-    ModelFailed,
+    ModelError,
     ModelSuperseded,
     Retry,
-    RunError,
+    RunFailedError,
     TextPart,
     ToolCall,
     Usage,
@@ -137,10 +137,10 @@ async def test_a_failure_says_what_it_is_and_whether_to_try_again(
     form: Format, answer: Answer, kind: str, retryable: bool, word: str
 ) -> None:
     async with talking(form, [answer]) as (agent, _):
-        with anyio.fail_after(20), pytest.raises(RunError) as raised:
+        with anyio.fail_after(20), pytest.raises(RunFailedError) as raised:
             await agent.invoke("hi")
     error = raised.value.result.error
-    assert isinstance(error, ModelFailed), error
+    assert isinstance(error, ModelError), error
     assert error.retryable is retryable
     assert error.kind == kind or not kind, error
     assert word in str(error)
@@ -185,7 +185,7 @@ async def test_a_stream_that_is_cut_off_without_retry_is_a_clear_error(form: For
         run = agent.run("hi")
         with anyio.fail_after(20):
             await collect(run)
-    assert isinstance(run.result.error, ModelFailed)
+    assert isinstance(run.result.error, ModelError)
     assert run.result.error.kind == "connection"
 
 
@@ -194,10 +194,10 @@ async def test_a_stream_that_is_cut_off_without_retry_is_a_clear_error(form: For
 async def test_a_server_that_says_nothing_is_given_up(form: Format) -> None:
     settings = {"max_retries": 0, "timeout": 0.05}
     async with talking(form, [Answer(b"", silent=True)], settings=settings) as (agent, _):
-        with anyio.fail_after(20), pytest.raises(RunError) as raised:
+        with anyio.fail_after(20), pytest.raises(RunFailedError) as raised:
             await agent.invoke("hi")
     error = raised.value.result.error
-    assert isinstance(error, ModelFailed)
+    assert isinstance(error, ModelError)
     assert error.kind in ("timeout", "connection")
 
 
@@ -220,9 +220,9 @@ async def test_cancelling_while_a_provider_is_silent_ends_the_run(form: Format) 
 @pytest.mark.spec("AG-601")
 async def test_nobody_listening_means_connection_refused() -> None:
     async with provider_model("openai:x", base_url="http://127.0.0.1:9/v1", api_key="k") as model:
-        with anyio.fail_after(20), pytest.raises(RunError) as raised:
+        with anyio.fail_after(20), pytest.raises(RunFailedError) as raised:
             await Agent(model, settings={"max_retries": 0}).invoke("hi")
-    assert isinstance(raised.value.result.error, ModelFailed)
+    assert isinstance(raised.value.result.error, ModelError)
     assert raised.value.result.error.kind == "connection"
 
 
@@ -255,7 +255,7 @@ async def test_base_url_and_key_come_from_the_environment(monkeypatch: pytest.Mo
 def test_a_model_that_cannot_be_opened_says_what_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     for name, word in (("openai:x", "OPENAI_API_KEY"), ("nope:x", "nope"), ("x", "provider:model")):
-        with pytest.raises(ModelFailed, match=word) as failed:
+        with pytest.raises(ModelError, match=word) as failed:
             Agent(name)
         assert failed.value.kind == "configuration"
 
@@ -354,5 +354,5 @@ async def test_a_stream_of_another_shape_is_a_clear_error(data: object) -> None:
         run = agent.run("hi")
         with anyio.fail_after(20):
             await collect(run)
-    assert isinstance(run.result.error, ModelFailed)
+    assert isinstance(run.result.error, ModelError)
     assert run.result.error.kind == "bad_reply"

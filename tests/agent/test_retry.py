@@ -9,16 +9,16 @@ from taskloom.agent import (
     Agent,
     Attempt,
     ChatModel,
-    HookFailed,
+    HookError,
     Message,
     ModelDelta,
     ModelHandler,
     ModelReply,
     ModelRequest,
     ModelSuperseded,
-    RetriesExhausted,
+    RetriesExhaustedError,
     Retry,
-    RunError,
+    RunFailedError,
     Say,
     ScriptedModel,
     call_tool,
@@ -44,10 +44,10 @@ async def test_a_failed_call_is_made_again_and_does_not_count() -> None:
 @pytest.mark.spec("AG-401")
 async def test_exhaustion_holds_the_last_cause() -> None:
     model = ScriptedModel([OSError("first"), OSError("last")])
-    with pytest.raises(RunError, match="last") as raised:
+    with pytest.raises(RunFailedError, match="last") as raised:
         await Agent(model, retry=Retry(max_retries=1, backoff=at_once)).invoke("go")
     error = raised.value.result.error
-    assert isinstance(error, RetriesExhausted)
+    assert isinstance(error, RetriesExhaustedError)
     assert (error.attempts, str(error.last)) == (2, "last")
     assert error.__cause__ is error.last
 
@@ -69,7 +69,7 @@ async def test_the_predicate_judges_errors_and_replies() -> None:
     assert [event.message.text for event in replies] == ["good"]
 
     picky = Retry(max_retries=5, should_retry=lambda attempt: False, backoff=at_once)
-    with pytest.raises(RunError, match="no retry"):
+    with pytest.raises(RunFailedError, match="no retry"):
         await Agent(ScriptedModel([OSError("no retry"), "x"]), retry=picky).invoke("go")
 
 
@@ -153,7 +153,7 @@ async def test_failover_may_be_a_function_and_ends_with_the_last_error() -> None
         seen.append((attempt.number, str(attempt.error)))
         return ScriptedModel([OSError("second")]) if attempt.number == 1 else None
 
-    with pytest.raises(RunError, match="second"):
+    with pytest.raises(RunFailedError, match="second"):
         await Agent(ScriptedModel([OSError("first")]), failover=choose).invoke("go")
     assert seen == [(1, "first"), (2, "second")]
 
@@ -167,7 +167,7 @@ async def test_a_hook_that_raises_is_neither_retried_nor_handed_to_another_model
     first, second = ScriptedModel(["first"]), ScriptedModel(["second"])
     agent = Agent(first, [], [broken], retry=Retry(backoff=at_once), failover=[second])
     result = await agent.run("go").wait()
-    assert isinstance(result.error, HookFailed)
+    assert isinstance(result.error, HookError)
     assert first.requests == second.requests == []
 
     spare = ScriptedModel(["spare"])

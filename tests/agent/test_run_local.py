@@ -11,18 +11,18 @@ from taskloom.agent import (
     Agent,
     CustomEvent,
     Event,
+    InvalidValueError,
     Message,
     Middleware,
     ModelDelta,
     ModelReply,
-    NotInARun,
+    NoActiveRunError,
     RunEnded,
     RunSetup,
     ScriptedModel,
     State,
     ToolResult,
     ToolStarted,
-    ValueRefused,
     call_id,
     call_tool,
     delete_value,
@@ -76,9 +76,9 @@ async def test_outside_a_run_all_of_it_is_a_clear_error() -> None:
         run_id,
         call_id,
     ):
-        with pytest.raises(NotInARun, match="only inside a run"):
+        with pytest.raises(NoActiveRunError, match="only inside a run"):
             call()
-    with pytest.raises(NotInARun, match="send_event"):
+    with pytest.raises(NoActiveRunError, match="send_event"):
         await send_event("x")
 
 
@@ -96,7 +96,7 @@ async def test_a_value_that_cannot_be_kept_is_refused_when_it_is_set(
     value: object, word: str
 ) -> None:
     async def keep() -> str:
-        with pytest.raises(ValueRefused, match="state") as refused:
+        with pytest.raises(InvalidValueError, match="state") as refused:
             set_value("state", value)
         return str(refused.value)
 

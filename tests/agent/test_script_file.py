@@ -14,7 +14,7 @@ from taskloom.agent import (
     JsonPart,
     Message,
     ModelDelta,
-    ModelFailed,
+    ModelError,
     ModelRequest,
     ToolCall,
     open_model,
@@ -47,7 +47,7 @@ async def test_the_place_in_the_conversation_chooses_the_reply(tmp_path: Path) -
         reply = await said(path, *history)
         assert reply.text == expected
         history += [reply, Message.user("and?")]
-    with pytest.raises(ModelFailed, match="no reply 4") as ended:
+    with pytest.raises(ModelError, match="no reply 4") as ended:
         await said(path, *history)
     assert ended.value.kind == "script_ended"
     assert (await said(path, start)).text == "one"
@@ -109,7 +109,7 @@ async def test_blanks_are_filled_with_what_was_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize("blank", ["{{steps[0].id}}", "{{steps[9]}}", "{{x: steps}}", "{{/(q)/}}"])
 async def test_a_blank_that_nothing_fits_is_told(tmp_path: Path, blank: str) -> None:
     path = write(tmp_path, [{"text": blank}])
-    with pytest.raises(ModelFailed, match="nothing in the conversation fits") as failed:
+    with pytest.raises(ModelError, match="nothing in the conversation fits") as failed:
         await said(path, result({"steps": [{"step_id": "a"}]}))
     assert not failed.value.retryable
 
@@ -122,7 +122,7 @@ async def test_errors_garbage_and_streams_are_played(tmp_path: Path) -> None:
     ]
     path = write(tmp_path, script)
     history = [Message.user("go")]
-    with pytest.raises(ModelFailed, match="busy") as failed:
+    with pytest.raises(ModelError, match="busy") as failed:
         await said(path, *history)
     assert (failed.value.kind, failed.value.retryable) == ("rate_limit", True)
     history += [Message.assistant("x"), Message.assistant("y")]
@@ -137,9 +137,9 @@ async def test_errors_garbage_and_streams_are_played(tmp_path: Path) -> None:
 async def test_several_scripts_live_in_one_file(tmp_path: Path) -> None:
     path = write(tmp_path, {"boss": ["plan"], "hand": ["work"]})
     assert (await said(f"{path}#hand", Message.user("x"))).text == "work"
-    with pytest.raises(ModelFailed, match="boss, hand"):
+    with pytest.raises(ModelError, match="boss, hand"):
         open_model(f"script:{path}")
-    with pytest.raises(ModelFailed, match="no script 'head'"):
+    with pytest.raises(ModelError, match="no script 'head'"):
         open_model(f"script:{path}#head")
     lines = '"plan"\n\n{"script":"hand","text":"work"}\n"more"\n'
     path = write(tmp_path, lines, "play.jsonl")
@@ -168,14 +168,14 @@ def test_a_script_that_is_written_wrongly_says_where(
     tmp_path: Path, data: object, word: str
 ) -> None:
     path = write(tmp_path, data)
-    with pytest.raises(ModelFailed, match=word) as failed:
+    with pytest.raises(ModelError, match=word) as failed:
         open_model(f"script:{path}")
     assert failed.value.kind == "configuration"
     assert path.name in str(failed.value)
 
 
 def test_a_script_that_is_not_there_is_told() -> None:
-    with pytest.raises(ModelFailed, match="cannot be read"):
+    with pytest.raises(ModelError, match="cannot be read"):
         open_model("script:nowhere.json")
 
 

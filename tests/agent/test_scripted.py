@@ -8,7 +8,7 @@ import pytest
 from taskloom.agent import (
     Delta,
     Message,
-    ModelFailed,
+    ModelError,
     ModelRequest,
     Say,
     ScriptedModel,
@@ -37,7 +37,7 @@ async def test_replies_come_in_order_and_their_end_is_told() -> None:
     assert [message.text for message in said] == ["one", "two", "three"]
     assert said[2].usage == Usage(1, 2)
     assert model.requests == [REQUEST] * 3
-    with pytest.raises(ModelFailed, match="no reply for call 4"):
+    with pytest.raises(ModelError, match="no reply for call 4"):
         await model.generate(REQUEST)
 
 

@@ -11,6 +11,7 @@ from taskloom.agent import (
     Agent,
     FilePart,
     ImagePart,
+    InvalidToolError,
     JsonPart,
     ScriptedModel,
     TextPart,
@@ -18,13 +19,12 @@ from taskloom.agent import (
     ToolInfo,
     ToolKind,
     ToolLike,
-    ToolRefused,
     as_tool,
     call_tool,
     tool,
 )
 from taskloom.agent.messages import Content
-from taskloom.agent.tools.schema import ArgumentsWrong
+from taskloom.agent.tools.schema import ToolArgumentsError
 from taskloom.agent.tools.schema_check import check_schema
 from tests.agent.scene import add, collect
 
@@ -217,9 +217,9 @@ async def test_what_cannot_be_a_tool_is_refused_when_the_agent_is_made() -> None
         (7, "neither"),
     ]
     for thing, word in wrong:
-        with pytest.raises(ToolRefused, match=word):
+        with pytest.raises(InvalidToolError, match=word):
             Agent(ScriptedModel([]), [thing])
-    with pytest.raises(ToolRefused, match="Two tools"):
+    with pytest.raises(InvalidToolError, match="Two tools"):
         Agent(ScriptedModel([]), [add, add])
 
 
@@ -268,7 +268,7 @@ SCHEMA: dict[str, Any] = {
 def test_a_foreign_schema_names_the_argument_and_the_reason(
     arguments: dict[str, object], reason: str
 ) -> None:
-    with pytest.raises(ArgumentsWrong) as wrong:
+    with pytest.raises(ToolArgumentsError) as wrong:
         check_schema(SCHEMA)(arguments)
     assert str(wrong.value) == reason
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from taskloom.app.session_store import SessionFiles, list_sessions
-from taskloom.errors import Code, Refused, StorageFailed
+from taskloom.errors import Code, RefusedError, StorageError
 
 
 def test_a_session_that_could_not_be_written_down_can_be_made_again(tmp_path: Path) -> None:
@@ -14,7 +14,7 @@ def test_a_session_that_could_not_be_written_down_can_be_made_again(tmp_path: Pa
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
-        with pytest.raises(StorageFailed, match="cannot be kept"):
+        with pytest.raises(StorageError, match="cannot be kept"):
             files.create("Tidy up")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -27,7 +27,7 @@ def test_a_session_that_could_not_be_written_down_can_be_made_again(tmp_path: Pa
 def test_a_session_that_is_there_is_not_made_again(tmp_path: Path) -> None:
     files = SessionFiles(tmp_path, "s1")
     files.create("Tidy up")
-    with pytest.raises(Refused, match="--resume s1") as refused:
+    with pytest.raises(RefusedError, match="--resume s1") as refused:
         files.create("Something else")
     assert refused.value.code is Code.PATH_CONFLICT
     assert files.about().goal == "Tidy up"

@@ -51,7 +51,7 @@ BY_ORCHESTRATOR = {
 }
 
 
-class No(Exception):  # it is the answer
+class ModelRefusedError(Exception):  # it is the answer
     """The command is refused with this code."""
 
 
@@ -107,7 +107,7 @@ class Model:
         before = self._copy()
         try:
             self._ask(command, actor, now, fence)
-        except No as no:
+        except ModelRefusedError as no:
             self.task = before
             return str(no)
         self.settle()
@@ -142,7 +142,7 @@ class Model:
         if task.status in ENDED:
             if isinstance(command, EndRun):
                 return None
-            raise No("task_terminal")
+            raise ModelRefusedError("task_terminal")
         match command:
             case UpdateBoard():
                 return self._update(command.operations)
@@ -162,12 +162,12 @@ class Model:
 
     def _permit(self, command: Command, actor: Actor) -> None:
         if actor.role not in ("orchestrator", "worker"):
-            raise No("tool_not_available")
+            raise ModelRefusedError("tool_not_available")
         if actor.role == "worker":
             planning = (UpdateBoard, CompleteTask, FailTask, CancelTask)
             seen = actor.scope is not None and actor.scope.task_id == command.task_id
             if isinstance(command, planning) or not seen:
-                raise No("permission_denied")
+                raise ModelRefusedError("permission_denied")
 
     def _expire(self, now: datetime) -> None:
         for step in self.task.steps.values():
@@ -177,25 +177,25 @@ class Model:
 
     def _step(self, step_id: str) -> MStep:
         if step_id not in self.task.steps:
-            raise No("step_not_found")
+            raise ModelRefusedError("step_not_found")
         return self.task.steps[step_id]
 
     def _claim(self, command: ClaimStep, actor: Actor, now: datetime, fence: int) -> None:
         if actor.role != "worker":
-            raise No("permission_denied")
+            raise ModelRefusedError("permission_denied")
         step, scope = self._step(command.step_id), actor.scope
         assert scope is not None
         only = scope.allowed_step_ids
         if step.pool != scope.worker_pool_id or (only and command.step_id not in only):
-            raise No("permission_denied")
+            raise ModelRefusedError("permission_denied")
         if actor.run_id in self.task.claims:
-            raise No("step_already_claimed_by_run")
+            raise ModelRefusedError("step_already_claimed_by_run")
         if self.task.status == "blocked":
-            raise No("task_not_dispatchable")
+            raise ModelRefusedError("task_not_dispatchable")
         if step.status in HELD:
-            raise No("step_already_claimed")
+            raise ModelRefusedError("step_already_claimed")
         if step.status != "ready":
-            raise No("step_not_ready")
+            raise ModelRefusedError("step_not_ready")
         step.status, step.agent, step.run = "claimed", actor.agent_id, actor.run_id
         step.lease, step.fence, step.changed_after_dispatch = now + self.lease, fence, False
         self.task.claims[actor.run_id] = command.step_id
@@ -204,27 +204,29 @@ class Model:
         self, step: MStep, step_id: str, actor: Actor, fence: int | None, now: datetime
     ) -> None:
         if self.task.claims.get(actor.run_id) != step_id:
-            raise No("permission_denied")
+            raise ModelRefusedError("permission_denied")
         mine = step.run == actor.run_id and fence in (None, step.fence)
         if mine and step.lease is not None and now < step.lease:
             return
-        raise No("step_terminal" if step.status in ("completed", "cancelled") else "lease_lost")
+        raise ModelRefusedError(
+            "step_terminal" if step.status in ("completed", "cancelled") else "lease_lost"
+        )
 
     def _write(self, command: UpdateStep, actor: Actor, now: datetime) -> None:
         step, wanted = self._step(command.step_id), command.status
         worker = actor.role == "worker"
         if wanted == "ready":
-            raise No("validation_error")
+            raise ModelRefusedError("validation_error")
         if worker:
             self._hold(step, command.step_id, actor, command.fence, now)
         elif (step.status, wanted) == ("completed", "cancelled"):
-            raise No("invalid_transition")
+            raise ModelRefusedError("invalid_transition")
         elif step.status in ("completed", "cancelled"):
-            raise No("step_terminal")
+            raise ModelRefusedError("step_terminal")
         if wanted is not None and wanted != step.status:
             self._move(step, wanted.value, command.reason, BY_WORKER if worker else BY_ORCHESTRATOR)
         elif not worker and command.result_summary is None and command.artifact_ids is None:
-            raise No("validation_error")
+            raise ModelRefusedError("validation_error")
         if worker and step.status in HELD:
             step.lease = now + self.lease
         if command.result_summary is not None:
@@ -236,7 +238,7 @@ class Model:
         self, step: MStep, wanted: str, reason: str | None, table: Mapping[str, Sequence[str]]
     ) -> None:
         if wanted not in table[step.status]:
-            raise No("invalid_transition")
+            raise ModelRefusedError("invalid_transition")
         step.status = wanted
         if wanted != "running":
             step.release()
@@ -254,7 +256,7 @@ class Model:
         if isinstance(command, CompleteTask):
             needed = [step for step in steps if step.required and step.status != "completed"]
             if needed or any(step.status in HELD for step in steps):
-                raise No("task_not_completeable")
+                raise ModelRefusedError("task_not_completeable")
             task.status, task.result, task.reason = "completed", command.result_summary, None
             close, status, result = ("pending", "ready"), "cancelled", None
         else:
@@ -269,19 +271,19 @@ class Model:
 
     def _update(self, operations: Sequence[Any]) -> None:
         if not operations or any(each["op"] not in OPERATIONS for each in operations):
-            raise No("validation_error")
+            raise ModelRefusedError("validation_error")
         for each in operations:
             getattr(self, f"_{each['op']}")(each)
         steps = self.task.steps
         if not steps:
-            raise No("validation_error")
+            raise ModelRefusedError("validation_error")
         if any(on not in steps for step in steps.values() for on in step.on):
-            raise No("step_not_found")
+            raise ModelRefusedError("step_not_found")
         done: set[str] = set()
         while free := {name for name in steps if name not in done and set(steps[name].on) <= done}:
             done |= free
         if len(done) < len(steps):
-            raise No("dependency_cycle")
+            raise ModelRefusedError("dependency_cycle")
 
     def _update_task(self, op: Mapping[str, Any]) -> None:
         task, wanted = self.task, op.get("status")
@@ -289,14 +291,14 @@ class Model:
         if wanted is None:
             return
         if (wanted == "blocked") == (task.status == "blocked"):
-            raise No("invalid_transition")
+            raise ModelRefusedError("invalid_transition")
         task.status = wanted
         task.reason = op.get("reason") if wanted == "blocked" else None
 
     def _add_step(self, op: Mapping[str, Any]) -> None:
         new = op["step"]
         if new["step_id"] in self.task.steps:
-            raise No("validation_error")
+            raise ModelRefusedError("validation_error")
         self.task.steps[new["step_id"]] = MStep(
             new["title"],
             on=tuple(dict.fromkeys(new.get("depends_on_step_ids", ()))),
@@ -307,7 +309,7 @@ class Model:
     def _update_step(self, op: Mapping[str, Any]) -> None:
         step, new = self._step(op["step_id"]), op["fields"]
         if step.status == "completed" and set(new) - {"title", "summary"}:
-            raise No("step_terminal")
+            raise ModelRefusedError("step_terminal")
         step.title, step.summary = new.get("title", step.title), new.get("summary", step.summary)
         step.required = new.get("required", step.required)
         step.pool = new.get("worker_pool_id", step.pool)
@@ -317,36 +319,36 @@ class Model:
     def _add_dependency(self, op: Mapping[str, Any]) -> None:
         step, on = self._step(op["step_id"]), op["depends_on_step_id"]
         if step.status == "completed":
-            raise No("step_terminal")
+            raise ModelRefusedError("step_terminal")
         step.on = step.on if on in step.on else (*step.on, on)
         step.changed_after_dispatch |= step.status in HELD
 
     def _remove_dependency(self, op: Mapping[str, Any]) -> None:
         step, on = self._step(op["step_id"]), op["depends_on_step_id"]
         if step.status == "completed":
-            raise No("step_terminal")
+            raise ModelRefusedError("step_terminal")
         if on not in step.on:
-            raise No("validation_error")
+            raise ModelRefusedError("validation_error")
         step.on = tuple(other for other in step.on if other != on)
         step.changed_after_dispatch |= step.status in HELD
 
     def _delete_step(self, op: Mapping[str, Any]) -> None:
         if self._step(op["step_id"]).status not in ("pending", "ready", "cancelled"):
-            raise No("invalid_transition")
+            raise ModelRefusedError("invalid_transition")
         if any(op["step_id"] in step.on for step in self.task.steps.values()):
-            raise No("step_has_dependents")
+            raise ModelRefusedError("step_has_dependents")
         del self.task.steps[op["step_id"]]
 
     def _cancel_step(self, op: Mapping[str, Any]) -> None:
         step = self._step(op["step_id"])
         if step.status not in ("pending", "ready"):
-            raise No("invalid_transition")
+            raise ModelRefusedError("invalid_transition")
         step.status, step.reason = "cancelled", op.get("reason")
 
     def _reopen_step(self, op: Mapping[str, Any]) -> None:
         step = self._step(op["step_id"])
         if step.status in ("completed", "cancelled"):
-            raise No("step_terminal")
+            raise ModelRefusedError("step_terminal")
         if step.status not in ("blocked", "failed"):
-            raise No("invalid_transition")
+            raise ModelRefusedError("invalid_transition")
         step.status, step.reason = "pending", op.get("reason")

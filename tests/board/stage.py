@@ -36,7 +36,7 @@ from taskloom.board import (
     evolve,
 )
 from taskloom.board.state.index import Index
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 
 TASK = "plan"
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -98,10 +98,10 @@ class Stage:
         self.write(events)
         return events
 
-    def refusal(self, command: object, actor: Actor = BOSS) -> Refused:
+    def refusal(self, command: object, actor: Actor = BOSS) -> RefusedError:
         """Ask what must be refused; return the refusal after seeing that nothing changed."""
         before = facts(self.task)
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedError) as caught:
             decide(self.task, cast(Command, command), actor, self.now, self.rules)
         assert facts(self.task) == before
         assert caught.value.message

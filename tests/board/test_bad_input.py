@@ -17,7 +17,7 @@ from taskloom.board import (
     UpdateStep,
     decide_create,
 )
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from tests.board.stage import ANN, BOSS, START, TASK, Stage, given, step, updating
 
 RULES = Rules(
@@ -263,7 +263,7 @@ def test_a_wrong_new_task_is_refused(changed: dict[str, object], path: str) -> N
         "steps": [STEP],
         **changed,
     }
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         decide_create(CreateTask(**sent), BOSS, START, RULES)
     assert caught.value.code is Code.VALIDATION_ERROR
     assert caught.value.details["path"] == path

@@ -8,7 +8,7 @@ from taskloom.board import (
     PAYLOADS,
     TASK_NEXT,
     EventType,
-    Impossible,
+    ImpossibleEventError,
     StepStatus,
     TaskStatus,
     create,
@@ -95,7 +95,7 @@ def test_a_task_follows_its_table_and_nothing_else(before: TaskStatus, kind: Eve
     task.status = before
     after = TASK_NEXT[before].get(kind)
     if after is None:
-        with pytest.raises(Impossible):
+        with pytest.raises(ImpossibleEventError):
             evolve(task, of_task(kind, before), None, START, task.seq + 1)
     else:
         evolve(task, of_task(kind, before), None, START, task.seq + 1)
@@ -132,7 +132,7 @@ def test_an_event_that_cannot_follow_is_said_to_be_impossible(
     payload: ev.Payload, step_id: str | None
 ) -> None:
     task = given(step("a"), step("b", "a")).task
-    with pytest.raises(Impossible):
+    with pytest.raises(ImpossibleEventError):
         evolve(task, payload, step_id, START, task.seq + 1)
 
 
@@ -147,5 +147,5 @@ def test_an_event_that_cannot_follow_is_said_to_be_impossible(
 )
 def test_a_log_that_begins_with_no_dag_is_impossible(steps: list[ev.StepSnapshot]) -> None:
     begin = ev.TaskCreated(ev.TaskSnapshot(task_id="t", steps=steps))
-    with pytest.raises(Impossible):
+    with pytest.raises(ImpossibleEventError):
         create(begin, START, 1, "s1")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from taskloom.board import Impossible, evolve
+from taskloom.board import ImpossibleEventError, evolve
 from taskloom.board.events import TaskUpdated
 from taskloom.errors import Code
 from tests.board.stage import Stage, facts, given, step, updating
@@ -64,7 +64,7 @@ def test_a_recorded_operation_of_unknown_fields_alone_changes_nothing(operation:
 
 @pytest.mark.spec("TB-1003")
 def test_an_operation_that_is_unknown_altogether_is_not_guessed_at() -> None:
-    with pytest.raises(Impossible):
+    with pytest.raises(ImpossibleEventError):
         replayed({"op": "split_step", "step_id": "b"})
 
 

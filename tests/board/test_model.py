@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 
 from taskloom.board import Actor, Command, Event, decide
 from taskloom.board.state.index import Index
-from taskloom.errors import Refused
+from taskloom.errors import RefusedError
 from tests.board import calls
 from tests.board.exploring.world import fingerprint
 from tests.board.model import Model
@@ -49,7 +49,7 @@ class Pair:
         code: str | None = None
         try:
             events = decide(stage.task, command, actor, stage.now)
-        except Refused as refused:
+        except RefusedError as refused:
             code = refused.code.value
         assert fingerprint(stage.task) == before, "asking changes nothing"
         expected = self.model.ask(command, actor, stage.now, stage.task.seq + 1)

@@ -14,12 +14,12 @@ from taskloom.board import (
     view_line,
     view_task,
 )
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from tests.board.stage import BOSS, START, TASK, creating, given, names, setting, step, updating
 
 
-def refused(*steps: object, rules: Rules | None = None, **more: object) -> Refused:
-    with pytest.raises(Refused) as caught:
+def refused(*steps: object, rules: Rules | None = None, **more: object) -> RefusedError:
+    with pytest.raises(RefusedError) as caught:
         decide_create(creating(*steps, **more), BOSS, START, rules or Rules())
     return caught.value
 

@@ -17,7 +17,7 @@ from taskloom.board import (
     view_task,
 )
 from taskloom.board.state.index import Index
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from tests.board.stage import ANN, BOB, BOSS, TASK, Stage, given, step, worker
 
 _S = StepStatus
@@ -114,7 +114,7 @@ def test_a_worker_is_shown_ready_steps_that_it_could_claim() -> None:
 
 @pytest.mark.spec("TB-608")
 def test_a_worker_asks_only_about_its_own_task() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         ask(board(), worker("bob-1", task="other"))
     assert caught.value.code is Code.PERMISSION_DENIED
 
@@ -142,7 +142,7 @@ WRONG: list[tuple[str, object]] = [
 @pytest.mark.parametrize(("path", "value"), WRONG)
 def test_a_wrong_question_is_refused_with_its_path(path: str, value: object) -> None:
     name = path.removeprefix("$.").partition("[")[0]
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         ask(board(), BOSS, **{name: value})
     assert caught.value.code is Code.VALIDATION_ERROR
     assert caught.value.details["path"] == path
@@ -221,7 +221,7 @@ def test_named_steps_may_come_in_any_collection_and_repeats_are_folded(
 @pytest.mark.spec("TB-609")
 @pytest.mark.parametrize("wrong", ["build", "", [], (), set[str]()])
 def test_named_steps_that_are_none_or_one_text_are_refused(wrong: Any) -> None:  # noqa: ANN401  # wrong types are sent too
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         Scope(task_id=TASK, worker_pool_id="default", allowed_step_ids=wrong)
     assert caught.value.code is Code.VALIDATION_ERROR
     assert caught.value.details["path"] == "$.allowed_step_ids"

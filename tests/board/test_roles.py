@@ -21,7 +21,7 @@ from taskloom.board import (
     query_steps,
 )
 from taskloom.board import commands as cmd
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from tests.board.stage import (
     ANN,
     BOB,
@@ -75,10 +75,10 @@ def test_whoever_is_neither_orchestrator_nor_worker_has_no_task_tools(
 @pytest.mark.parametrize("role", [Role.MAIN, Role.SUB, Role.FORK])
 def test_without_task_tools_nothing_is_created_and_nothing_is_seen(role: Role) -> None:
     other = replace(BOSS, role=role)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         decide_create(creating(step("a")), other, START, Rules())
     assert caught.value.code is Code.TOOL_NOT_AVAILABLE
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         query_steps(held().task, QuerySteps(task_id=TASK), other)
     assert caught.value.code is Code.TOOL_NOT_AVAILABLE
 
@@ -105,7 +105,7 @@ def test_a_worker_neither_plans_nor_ends_nor_writes_to_other_steps(command: Comm
 
 @pytest.mark.spec("TB-502")
 def test_a_worker_creates_no_task() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         decide_create(creating(step("a")), ANN, START, Rules())
     assert caught.value.code is Code.PERMISSION_DENIED
 
@@ -174,7 +174,7 @@ def test_the_orchestrator_passes_the_same_checks_as_everyone() -> None:
 
 @pytest.mark.spec("TB-609")
 def test_a_dispatch_for_no_step_at_all_is_refused() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         Scope(task_id=TASK, worker_pool_id="default", allowed_step_ids=frozenset())
     assert caught.value.code is Code.VALIDATION_ERROR
     assert caught.value.details["path"] == "$.allowed_step_ids"

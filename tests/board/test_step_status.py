@@ -10,7 +10,7 @@ from taskloom.board import (
     ClaimStep,
     CompleteTask,
     EventType,
-    Impossible,
+    ImpossibleEventError,
     StepStatus,
     Task,
     evolve,
@@ -333,7 +333,7 @@ def payload(kind: EventType, before: StepStatus, to: StepStatus) -> ev.StepPaylo
 def follow(task: Task, event: ev.StepPayload) -> StepStatus | None:
     try:
         evolve(task, event, "x", START, task.seq + 1)
-    except Impossible:
+    except ImpossibleEventError:
         return None
     return task.steps["x"].status
 

@@ -17,7 +17,7 @@ from taskloom.board import (
     view_step,
     view_task,
 )
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from tests.board.stage import ANN, BOSS, TASK, Stage, facts, setting, step, updating
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=40)
@@ -135,7 +135,7 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def check_refusal(field: str, text: str, refused: Refused) -> None:
+def check_refusal(field: str, text: str, refused: RefusedError) -> None:
     assert refused.code is Code.VALIDATION_ERROR
     may_be_empty = not ("title" in field or "artifact" in field)
     assert not is_unicode(text) or not (may_be_empty or text.strip())
@@ -153,7 +153,7 @@ def test_a_text_comes_back_as_it_was_or_is_refused(field: str, text: str) -> Non
     write, read = FIELDS[field]
     try:
         stage = write(text)
-    except Refused as refused:
+    except RefusedError as refused:
         check_refusal(field, text, refused)
         return
     assert is_unicode(text)

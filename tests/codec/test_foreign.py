@@ -11,9 +11,9 @@ from typing import Final
 
 import pytest
 
-from taskloom import Actor, ClaimStep, Refused, Role, SyncBoard, TaskView, Unavailable
+from taskloom import Actor, ClaimStep, RefusedError, Role, SyncBoard, TaskView, UnavailableError
 from taskloom.codec import ReferenceReplay, Replay
-from taskloom.errors import Code, Damage
+from taskloom.errors import Code, DamagedLogError
 from taskloom.log import JsonlLog
 from taskloom.runtime import ListTasks, TaskWriters
 from tests.board.stage import facts
@@ -101,7 +101,7 @@ def test_nothing_is_appended_to_a_reference_log(tmp_path: Path, name: str) -> No
         (updating({"op": "update_task", "title": "mine"}, task_id=task_id), BOSS),
         (ClaimStep(task_id=task_id, step_id="a"), worker),
     ):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             board.send(command, actor)
     listed = board.list(BOSS, ListTasks(include_terminal=True)).tasks
     assert [line.task_id for line in listed] == [task_id]
@@ -125,7 +125,7 @@ def test_a_gap_in_a_reference_log_is_damage(tmp_path: Path) -> None:
     board, path = opened(tmp_path, "reference-blocked.wal.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:4] + lines[5:]))
-    with pytest.raises(Unavailable) as caught:
+    with pytest.raises(UnavailableError) as caught:
         SyncBoard(TaskWriters(JsonlLog(path.parent), "s1")).get("plan", BOSS)
     assert caught.value.details["line"] == 5
     board.session.close()
@@ -149,18 +149,18 @@ def test_unknown_fields_are_ignored_on_replay() -> None:
 @pytest.mark.spec("TB-1003", "TB-115")
 def test_an_unknown_event_type_is_damage_with_its_line() -> None:
     data = scenario("one by one").data.replace(b'"task_step_started"', b'"task_step_danced"')
-    with pytest.raises(Damage) as caught:
+    with pytest.raises(DamagedLogError) as caught:
         Replay().add(data)
     assert caught.value.line == 6
     foreign = (FIXTURES / "reference-completed.wal.jsonl").read_bytes()
-    with pytest.raises(Damage) as caught:
+    with pytest.raises(DamagedLogError) as caught:
         ReferenceReplay().add(foreign.replace(b'"task_step_started"', b'"task_step_danced"'))
     assert caught.value.line == 6
 
 
 def test_a_reference_log_refuses_with_a_code_that_says_so(tmp_path: Path) -> None:
     board, _ = opened(tmp_path, "reference-blocked.wal.jsonl")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         board.send(updating({"op": "update_task", "title": "mine"}), BOSS)
     assert caught.value.code is Code.PERMISSION_DENIED
     board.session.close()

@@ -23,7 +23,7 @@ from taskloom.board import (
     UpdateStep,
 )
 from taskloom.codec import Line, Replay, decode, find_committed_prefix
-from taskloom.errors import StorageFailed
+from taskloom.errors import StorageError
 from taskloom.log import Disk, JsonlLog
 from taskloom.log.disk import READ_WRITE
 from taskloom.runtime import SyncBoard, TaskWriters
@@ -76,7 +76,7 @@ class Player:
         self.account.denied.discard(command_id)
         try:
             receipt = self.board.send(command, actor)
-        except StorageFailed as failure:
+        except StorageError as failure:
             self.account.note_failure(command_id, failure.details["outcome"])
             return None
         except Crashed:
@@ -123,7 +123,7 @@ def tear(disk: MemoryDisk, name: str) -> None:
 
 
 def logs(disk: MemoryDisk) -> dict[str, list[Line]]:
-    """Read every log to its last whole decision; raises `Damage` if one is not to be believed."""
+    """Read every log to its last whole decision; raises `DamagedLogError` for a damaged one."""
     found: dict[str, list[Line]] = {}
     for path in disk.files():
         if path.parent != SESSION:
@@ -169,6 +169,6 @@ def attempt(call: Callable[[], object]) -> bool:
     """Tell whether a call went through; only storage may fail it."""
     try:
         call()
-    except StorageFailed:
+    except StorageError:
         return False
     return True

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from taskloom.errors import Damage, TaskloomError
+from taskloom.errors import DamagedLogError, TaskloomError
 from taskloom.log import Disk
 from taskloom.testing import Crashed, Fault, FaultyDisk, MemoryDisk
 from tests.crash.play import Account, Player, acts, attempt, check, resend, tear
@@ -117,5 +117,5 @@ def test_whichever_call_fails_nothing_acknowledged_is_lost_and_the_work_goes_on(
 
 
 def test_without_cutting_a_failed_write_back_the_log_is_spoilt() -> None:
-    with pytest.raises((AssertionError, Damage, TaskloomError)):
+    with pytest.raises((AssertionError, DamagedLogError, TaskloomError)):
         count_cases(Fault.FULL, make=NeverCuts)

@@ -14,7 +14,7 @@ import pytest
 
 from taskloom.board import EventType
 from taskloom.codec import Replay, find_committed_prefix, read_header
-from taskloom.errors import Damage, Unavailable
+from taskloom.errors import DamagedLogError, UnavailableError
 from taskloom.log import JsonlLog
 from taskloom.runtime import TaskWriters
 from taskloom.testing import FakeClock
@@ -26,7 +26,7 @@ Reader = Callable[[bytes, End], object]
 
 
 def read_on(data: bytes, since: End) -> None:
-    """Read on from what was read before; raises `Damage` if it is not what was written."""
+    """Read on from what was read before; raises `DamagedLogError` if it is not what was written."""
     find_committed_prefix(data, after=since.seq, crc=since.crc, offset=since.offset)
 
 
@@ -36,7 +36,7 @@ def read_without_checksums(data: bytes, since: End) -> None:
     for number, line in enumerate(data.splitlines(keepends=True), 1):
         mark = read_header(line)
         if mark is None or mark.wal_seq != number:
-            raise Damage(number, "does not parse")
+            raise DamagedLogError(number, "does not parse")
     Replay().add(data)
 
 
@@ -57,7 +57,7 @@ def lines_of_every_kind() -> Iterator[tuple[Scenario, int, int, EventType]]:
 def is_found(read: Reader, data: bytes, since: End) -> bool:
     try:
         read(data, since)
-    except Damage:
+    except DamagedLogError:
         return True
     return False
 
@@ -152,7 +152,7 @@ def test_a_session_reports_a_flip_with_path_and_line_and_leaves_the_file_alone(
             session = TaskWriters(JsonlLog(directory), "s1", clock=FakeClock())
             session.resume()
             [found] = session.found()
-            with pytest.raises(Unavailable) as caught:
+            with pytest.raises(UnavailableError) as caught:
                 session.writer(found.task_id).ask(lambda _: None, BOSS)
             line = one.data.count(b"\n", 0, at) + 1
             details = caught.value.details

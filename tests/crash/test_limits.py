@@ -8,9 +8,9 @@ from typing import Final
 
 import pytest
 
-from taskloom import StorageFailed
+from taskloom import StorageError
 from taskloom.codec import find_committed_prefix
-from taskloom.errors import Code, Damage
+from taskloom.errors import Code, DamagedLogError
 from taskloom.log import JsonlWal, OsDisk, Position
 from taskloom.testing import Crashed, Fault, FaultyDisk, MemoryDisk
 from taskloom.testing.log_contract import some_lines
@@ -23,7 +23,7 @@ import resource, signal, sys
 from pathlib import Path
 from tests.crash.scripts import BOSS, updating
 from tests.runtime.staging import board_on, claim, create, ANN
-from taskloom import StorageFailed
+from taskloom import StorageError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 project = Path(sys.argv[1])
 board = board_on(project)
@@ -33,7 +33,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (size + 200, resource.RLIM_INFINITY))
 for way in (lambda: claim(board, "a"), lambda: create(board, "other", summary="x" * 9000)):
     try:
         way()
-    except StorageFailed as failure:
+    except StorageError as failure:
         print(failure.details["errno"], failure.details["outcome"])
 print(board.get("plan", BOSS).step("a").status.value)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
@@ -83,14 +83,14 @@ def test_a_board_one_may_only_read_is_read_and_says_storage_error_to_changes(
     board.session.resume()
     assert board.get("plan", BOSS).step("a").status == "ready"
     for change in (lambda: claim(board, "a"), lambda: create(board, "other")):
-        with pytest.raises(StorageFailed) as caught:
+        with pytest.raises(StorageError) as caught:
             change()
         assert caught.value.code is Code.STORAGE_ERROR
         assert caught.value.details["outcome"] == "not_written"
     assert board.get("plan", BOSS).step("a").status == "ready"
     board.session.close()
     assert wal(tmp_path).read_bytes() == whole + b'{"wal_seq":5,"ses'
-    with pytest.raises(StorageFailed):
+    with pytest.raises(StorageError):
         create(board_on(tmp_path / "new", disk=ReadOnlyDisk()))
 
 
@@ -132,5 +132,5 @@ def test_without_the_fence_two_writers_spoil_the_log(tmp_path: Path) -> None:
         each.release()
         each.close()
     board.session.close()
-    with pytest.raises(Damage):
+    with pytest.raises(DamagedLogError):
         find_committed_prefix(wal(tmp_path).read_bytes(), after=0, crc=0, offset=0)

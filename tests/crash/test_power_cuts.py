@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from taskloom.board import TERMINAL_EVENTS, ClaimStep, CreateTask, FailTask, StepStatus, UpdateStep
-from taskloom.errors import Damage, StorageFailed, TaskloomError
+from taskloom.errors import DamagedLogError, StorageError, TaskloomError
 from taskloom.log import JsonlLog
 from taskloom.runtime import restore
 from taskloom.testing import Crashed, Fault, FaultyDisk, MemoryDisk
@@ -148,7 +148,7 @@ def check_quickly(disk: MemoryDisk, account: Account, ends: dict[str, set[int]])
             wal = log.open(name)
             wal.acquire(wait=True)
             task = restore(wal, None)
-        except (StorageFailed, Damage):
+        except (StorageError, DamagedLogError):
             assert name not in promised, f"{name} was created, and is not there"
             continue
         assert task.seq >= promised.get(name, 0), "an acknowledged change is not there"
@@ -216,7 +216,7 @@ def test_whatever_blocks_a_power_cut_takes_of_a_million_states(
 def test_without_syncs_a_power_cut_takes_what_was_acknowledged(
     make: Callable[[], MemoryDisk],
 ) -> None:
-    with pytest.raises((AssertionError, Damage, TaskloomError)):
+    with pytest.raises((AssertionError, DamagedLogError, TaskloomError)):
         count_states(10, make)
 
 

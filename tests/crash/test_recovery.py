@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from taskloom.errors import StorageFailed
+from taskloom.errors import StorageError
 from taskloom.log import Disk, JsonlLog
 from taskloom.runtime import restore
 from taskloom.testing import Crashed, Fault, FaultyDisk, MemoryDisk
@@ -69,7 +69,7 @@ def count_cases(step: int, faults: tuple[Fault, ...]) -> int:
 def _stops(faulty: FaultyDisk) -> bool:
     try:
         recover(faulty)
-    except (Crashed, StorageFailed):
+    except (Crashed, StorageError):
         return True
     return faulty.has_failed
 

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from taskloom.orchestrator import Executor
-from taskloom.orchestrator.executors.acp import AcpExecutor, AcpFailed
+from taskloom.orchestrator.executors.acp import AcpExecutor, AcpWorkerError
 from tests.orchestrator.jobs import Heard, a_job
 
 pytestmark = pytest.mark.slow
@@ -31,20 +31,20 @@ async def test_the_step_is_prompted_and_the_last_words_are_the_result(tmp_path: 
 
 async def test_an_agent_that_dies_fails_the_run(tmp_path: Path) -> None:
     executor = AcpExecutor(COMMAND, cwd=tmp_path)
-    with anyio.fail_after(30), pytest.raises(AcpFailed):
+    with anyio.fail_after(30), pytest.raises(AcpWorkerError):
         await executor.begin(a_job("DIE"), Heard()).result()
 
 
 async def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
     executor = AcpExecutor(["no-such-agent"], cwd=tmp_path)
-    with anyio.fail_after(30), pytest.raises(AcpFailed, match="no-such-agent"):
+    with anyio.fail_after(30), pytest.raises(AcpWorkerError, match="no-such-agent"):
         await executor.begin(a_job(), Heard()).result()
 
 
 async def test_it_stops_when_it_is_asked_to(tmp_path: Path) -> None:
     working = AcpExecutor(COMMAND, cwd=tmp_path).begin(a_job("WAIT"), Heard())
     working.stop()
-    with anyio.fail_after(30), pytest.raises(AcpFailed, match="cancelled"):
+    with anyio.fail_after(30), pytest.raises(AcpWorkerError, match="cancelled"):
         await working.result()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from taskloom.board import StepView
 from taskloom.orchestrator import Executor, Job, Outcome
-from taskloom.orchestrator.executors.function import FunctionExecutor, FunctionFailed
+from taskloom.orchestrator.executors.function import FunctionExecutor, FunctionWorkerError
 from taskloom.orchestrator.pool import ConfigError
 from tests.orchestrator.jobs import Heard, a_job
 
@@ -87,12 +87,12 @@ async def test_what_it_raises_fails_the_step_and_nothing_more(error: BaseExcepti
     def fail() -> None:
         raise error
 
-    with pytest.raises((ValueError, FunctionFailed)):
+    with pytest.raises((ValueError, FunctionWorkerError)):
         await run(fail)
 
 
 async def test_what_nobody_can_use_is_told() -> None:
-    with pytest.raises(FunctionFailed, match="gave back a object"):
+    with pytest.raises(FunctionWorkerError, match="gave back a object"):
         await run(lambda: object())
 
 

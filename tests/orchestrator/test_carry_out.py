@@ -6,7 +6,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from taskloom import AddStep, CancelTask, DeleteStep, Refused, ReopenStep, UpdateBoard, open_board
+from taskloom import (
+    AddStep,
+    CancelTask,
+    DeleteStep,
+    RefusedError,
+    ReopenStep,
+    UpdateBoard,
+    open_board,
+)
 from taskloom.board import TaskStatus
 from taskloom.board.operations import UpdateTask
 from taskloom.orchestrator import (
@@ -262,7 +270,7 @@ async def test_closing_the_session_ends_the_carrying_out(tmp_path: Path) -> None
         carrying = asyncio.ensure_future(it.run_plan("plan", instruction="Do it."))
         await turn_until(lambda: bool(it.dispatcher.under_way()))
         await it.dispatcher.close()
-        with anyio.fail_after(LONG_S), pytest.raises(Refused, match="being closed"):
+        with anyio.fail_after(LONG_S), pytest.raises(RefusedError, match="being closed"):
             await carrying
         assert await statuses(it) == {"a": "failed", "b": "ready"}
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskloom import StepStatus, UpdateBoard, open_board
-from taskloom.agent import Agent, NotInARun, RunEnded, ScriptedModel, set_value
+from taskloom.agent import Agent, NoActiveRunError, RunEnded, ScriptedModel, set_value
 from taskloom.board import TaskStatus
 from taskloom.board.operations import UpdateTask
 from taskloom.orchestrator import (
@@ -27,7 +27,7 @@ from taskloom.orchestrator import (
     Worker,
     check_pools,
 )
-from taskloom.orchestrator.executors.result_check import ResultWrong, read_result
+from taskloom.orchestrator.executors.result_check import InvalidResultError, read_result
 from taskloom.testing import FakeClock
 from tests.orchestrator.stage import (
     LONG_S,
@@ -405,7 +405,7 @@ VALUES = st.recursive(
 @pytest.mark.spec("TB-910")
 @given(st.dictionaries(st.sampled_from(["type", "properties", "items", "enum"]), VALUES), VALUES)
 def test_no_schema_that_a_model_makes_up_breaks_the_check(schema: Json, value: Json) -> None:
-    with suppress(ResultWrong):
+    with suppress(InvalidResultError):
         read_result("{}", value, schema)
 
 
@@ -523,7 +523,7 @@ async def test_a_worker_s_function_is_not_in_the_orchestrator_s_run(tmp_path: Pa
     mark: ContextVar[str] = ContextVar("mark")
 
     async def work(_job: Job, _emit: Emit, _asked: asyncio.Event) -> Outcome:
-        with pytest.raises(NotInARun):
+        with pytest.raises(NoActiveRunError):
             set_value("mine", 1)
         return Outcome(text=mark.get("nothing"))
 

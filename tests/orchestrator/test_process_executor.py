@@ -13,7 +13,7 @@ import anyio.to_thread
 import pytest
 
 from taskloom.orchestrator import ConfigError, Executor, Outcome
-from taskloom.orchestrator.executors.program import ProgramExecutor, ProgramFailed
+from taskloom.orchestrator.executors.program import ProgramExecutor, ProgramWorkerError
 from taskloom.orchestrator.executors.program_protocol import LINE_BYTES_MAX, OUTPUT_CHARS_MAX
 from tests.orchestrator.jobs import Heard, a_job
 
@@ -88,7 +88,7 @@ async def test_keys_of_this_process_are_not_handed_on(monkeypatch: pytest.Monkey
     ],
 )
 async def test_a_program_that_fails_says_why(code: str, words: list[str]) -> None:
-    with pytest.raises(ProgramFailed) as failed:
+    with pytest.raises(ProgramWorkerError) as failed:
         await run(python(code))
     for word in words:
         assert word in str(failed.value)
@@ -96,9 +96,9 @@ async def test_a_program_that_fails_says_why(code: str, words: list[str]) -> Non
 
 
 async def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ProgramFailed, match=r"cannot start no-such-program: No such file"):
+    with pytest.raises(ProgramWorkerError, match=r"cannot start no-such-program: No such file"):
         await run(ProgramExecutor(["no-such-program"]))
-    with pytest.raises(ProgramFailed, match="`cwd`"):
+    with pytest.raises(ProgramWorkerError, match="`cwd`"):
         await run(ProgramExecutor(["true"], cwd=tmp_path / "nowhere"))
     for wrong in (list[str](), "sh -c true"):
         with pytest.raises(ConfigError, match="list of words"):
@@ -165,7 +165,7 @@ async def started(executor: ProgramExecutor, how: str) -> tuple[str, list[int]]:
         nonlocal ended
         try:
             ended = (await work.result()).text
-        except ProgramFailed as error:
+        except ProgramWorkerError as error:
             ended = str(error)
         except anyio.get_cancelled_exc_class():
             ended = "cancelled"

@@ -22,7 +22,7 @@ from taskloom import (
     ClaimStep,
     CreateTask,
     NewStep,
-    Refused,
+    RefusedError,
     Role,
     Scope,
     SyncBoard,
@@ -79,7 +79,7 @@ def claim_all(board: SyncBoard, name: str, steps: int) -> Tally:
         try:
             board.send(ClaimStep(task_id=TASK, step_id=step_id), runner(name, number))
             won.append(step_id)
-        except Refused as no:
+        except RefusedError as no:
             refused += no.code is Code.STEP_ALREADY_CLAIMED
         longest = max(longest, perf_counter() - began)
     return Tally(won, refused, longest)
@@ -104,7 +104,7 @@ async def claim_all_async(board: Board, name: str, steps: int) -> Tally:
         try:
             await board.send(ClaimStep(task_id=TASK, step_id=step_id), runner(name, number))
             won.append(step_id)
-        except Refused as no:
+        except RefusedError as no:
             refused += no.code is Code.STEP_ALREADY_CLAIMED
         longest = max(longest, perf_counter() - began)
     return Tally(won, refused, longest)

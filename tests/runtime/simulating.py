@@ -32,7 +32,7 @@ from taskloom.board import (
     TaskView,
     UpdateStep,
 )
-from taskloom.errors import Refused
+from taskloom.errors import RefusedError
 from taskloom.log import Disk, JsonlLog
 from taskloom.runtime import SyncBoard, TaskWriters
 from taskloom.testing import Crashed, FakeClock, Fault, FaultyDisk, MemoryDisk
@@ -124,7 +124,7 @@ class World:
             process.fail_at(self.chance.randint(1, 25), fault)
         try:
             receipt = process.board.send(command, actor)
-        except Refused:
+        except RefusedError:
             return None
         except Crashed:
             process.restart()
@@ -144,7 +144,7 @@ class World:
         except Crashed:
             self._restart_all()
             return self._send_again(command, actor)
-        except Refused:
+        except RefusedError:
             return None
         return self._note(command, receipt)
 
@@ -275,7 +275,7 @@ class World:
         process = self.chance.choice(self.processes)
         try:
             return ask(process.board)
-        except Refused:
+        except RefusedError:
             return None
         except Crashed:
             process.restart()

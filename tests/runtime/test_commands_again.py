@@ -14,7 +14,7 @@ from taskloom import (
     CompleteTask,
     CreateTask,
     FailTask,
-    Refused,
+    RefusedError,
     StepStatus,
     SyncBoard,
     UpdateBoard,
@@ -81,7 +81,7 @@ def test_a_command_id_that_was_used_for_another_command_is_refused_and_nothing_i
     before = wal(tmp_path).read_bytes()
     for each in (board, board_on(tmp_path)):
         for other in others:
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(RefusedError) as caught:
                 each.send(other, actor)
             assert caught.value.code is Code.VALIDATION_ERROR, other
             assert caught.value.details["path"] == "$.command_id"
@@ -100,7 +100,7 @@ def test_the_command_id_of_a_creation_is_used_up_for_the_task_it_made(tmp_path: 
     create(board, command_id=ID)
     for each in (board, board_on(tmp_path)):
         for other in (renaming("x"), setting("a", "completed"), FAIL):
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(RefusedError) as caught:
                 each.send(other, BOSS)
             assert caught.value.details["path"] == "$.command_id"
         assert each.get("plan", BOSS).seq == 4

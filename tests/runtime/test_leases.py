@@ -6,7 +6,7 @@ from threading import Barrier, Thread
 
 import pytest
 
-from taskloom import Refused, SyncBoard
+from taskloom import RefusedError, SyncBoard
 from taskloom.board import DEFAULT_RULES, QuerySteps
 from taskloom.errors import Code
 from taskloom.runtime import ListTasks
@@ -69,7 +69,7 @@ def test_a_clock_set_back_revives_no_lease_and_reorders_nothing(tmp_path: Path) 
     clock.move(LEASE)
     board.get("plan", BOSS)
     clock.move(-2 * LEASE)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         put(board, "a", "completed", ANN)
     assert caught.value.code is Code.LEASE_LOST
     claim(board, "a", BOB)
@@ -88,7 +88,7 @@ def test_another_process_with_a_slow_clock_cannot_claim_before_the_lease_is_over
     one, two = board_on(tmp_path, clock=fast), board_on(tmp_path, clock=slow)
     create(one)
     claim(one, "a")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         claim(two, "a", BOB)
     assert caught.value.code is Code.STEP_ALREADY_CLAIMED
     times = [line["created_at"] for line in raw_lines(wal(tmp_path))]
@@ -112,7 +112,7 @@ def test_a_write_under_an_older_claim_is_refused_even_by_the_same_worker(tmp_pat
     assert new > old
     size = wal(tmp_path).stat().st_size
     for board, actor, fence in ((one, ANN, old), (two, ANN, None), (one, again, old)):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedError) as caught:
             put(board, "a", "completed", actor, fence=fence)
         assert caught.value.code is Code.LEASE_LOST
     assert wal(tmp_path).stat().st_size == size
@@ -164,7 +164,7 @@ def test_a_clock_that_was_ahead_for_one_write_makes_no_lease_longer(
         board = board_on(tmp_path, clock=clock)
     claim(board, "a", ANN)
     clock.move(LEASE - timedelta(seconds=1))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         claim(board, "a", BOB)
     assert caught.value.code is Code.STEP_ALREADY_CLAIMED
     clock.move(timedelta(seconds=1))

@@ -18,7 +18,7 @@ from taskloom import (
     FailTask,
     ListTasks,
     Record,
-    StorageFailed,
+    StorageError,
     SyncBoard,
     TaskStatus,
     open_board,
@@ -73,7 +73,7 @@ async def test_a_closed_board_opens_no_file_until_it_is_opened_again(tmp_path: P
         lambda: board.list(BOSS),
         follow,
     ):
-        with pytest.raises(StorageFailed) as caught:
+        with pytest.raises(StorageError) as caught:
             await ask()
         assert caught.value.code is Code.STORAGE_ERROR
     assert open_files() == before

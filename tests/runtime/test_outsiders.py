@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from taskloom import Board, ClaimStep, FailTask, Refused, TaskStatus
+from taskloom import Board, ClaimStep, FailTask, RefusedError, TaskStatus
 from taskloom.errors import Code
 from tests.crash.scripts import BOSS, worker
 from tests.runtime.staging import ANN, BOB, board_on, claim, create, soon, wal
@@ -77,7 +77,7 @@ def test_a_name_that_is_a_link_or_a_pipe_is_a_conflict_and_is_not_touched(tmp_pa
     os.mkfifo(wal(tmp_path, "pipe"))
     wal(tmp_path, "folder").mkdir()
     for name in ("link", "pipe", "folder"):
-        with pytest.raises(Refused) as no:
+        with pytest.raises(RefusedError) as no:
             create(board, name)
         assert no.value.code is Code.PATH_CONFLICT
     assert precious.read_bytes() == b"mine"
@@ -99,7 +99,7 @@ def test_a_log_with_a_moment_without_a_zone_takes_nobody_else_down(tmp_path: Pat
 @pytest.mark.parametrize("bad", [123, True, ["x"], "\ud800", "a\nb", "", "x" * 201])
 def test_a_command_id_that_no_log_could_hold_creates_nothing(tmp_path: Path, bad: object) -> None:
     board = board_on(tmp_path)
-    with pytest.raises(Refused) as no:
+    with pytest.raises(RefusedError) as no:
         create(board, command_id=bad)
     assert (no.value.code, no.value.details["path"]) == (Code.VALIDATION_ERROR, "$.command_id")
     assert not wal(tmp_path).exists()

@@ -16,11 +16,11 @@ from taskloom import (
     ClaimStep,
     QuerySteps,
     Receipt,
-    Refused,
+    RefusedError,
     Role,
     Scope,
     StepStatus,
-    StorageFailed,
+    StorageError,
     SyncBoard,
     TaskloomError,
     UpdateBoard,
@@ -82,7 +82,7 @@ def test_a_refusal_takes_back_a_past_lease_durably_and_gives_the_turn_back(why: 
     disk, clock = MemoryDisk(), FakeClock()
     board = with_a_past_lease(disk, clock)
     code, ask = NO[why]
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         ask(board)
     assert caught.value.code is code
     assert kinds(disk)[-2:] == ["task_step_lease_expired", "task_step_ready"]
@@ -106,7 +106,7 @@ async def test_a_refusal_on_an_event_loop_gives_the_turn_back_too() -> None:
     clock.move(-HALF)
     board = await on_a_loop(disk, clock)
     clock.move(HALF)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         await board.send(ClaimStep(task_id="plan", step_id="nope"), BOB)
     assert disk.unsynced() == {}
     other = board_on(PROJECT, disk=disk.another_process(), clock=clock)
@@ -170,7 +170,7 @@ def test_a_refusal_during_the_last_sync_of_a_turn_leaves_nobody_waiting() -> Non
         writer.settle(pending)
         try:
             assert pending.answer
-        except Refused as no:
+        except RefusedError as no:
             refused.append(no.code)
     disk.meanwhile = None
     assert refused == [Code.STEP_NOT_FOUND]
@@ -191,7 +191,7 @@ def test_whoever_may_not_see_a_task_causes_no_write_to_it(actor: Actor) -> None:
         lambda: board.query(QuerySteps(task_id="plan"), actor),
     ]
     for ask in asks:
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedError) as caught:
             ask()
         assert caught.value.code in (Code.TOOL_NOT_AVAILABLE, Code.PERMISSION_DENIED)
     assert disk.content(wal(PROJECT)) == before
@@ -213,7 +213,7 @@ def test_a_refusal_waits_for_the_change_it_rests_on() -> None:
     writer.settle(lost)
     assert disk.unsynced() == {}
     assert writer.is_safe(won)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         assert lost.answer
     assert caught.value.code is Code.STEP_ALREADY_CLAIMED
 
@@ -229,7 +229,7 @@ async def test_if_the_change_a_refusal_rests_on_fails_the_refusal_is_not_given()
             board.send(take, ANN), board.send(take, BOB), return_exceptions=True
         )
     assert faulty.has_failed
-    assert [type(answer) for answer in answers] == [StorageFailed, StorageFailed]
+    assert [type(answer) for answer in answers] == [StorageError, StorageError]
     assert (await board.send(take, BOB)).seq == 5
     await board.aclose()
 

@@ -14,9 +14,9 @@ from taskloom import (
     ClaimStep,
     CompleteTask,
     FailTask,
-    StorageFailed,
+    StorageError,
     SyncBoard,
-    Unavailable,
+    UnavailableError,
     open_board,
 )
 from taskloom.board import DEFAULT_RULES
@@ -83,7 +83,7 @@ def test_nothing_is_acknowledged_into_a_log_that_was_taken_away(
         elsewhere.unlink()
     for _ in range(2):
         for ask in asks(board):
-            with pytest.raises(StorageFailed) as caught:
+            with pytest.raises(StorageError) as caught:
                 ask()
             assert caught.value.details["wal_path"] == str(path)
     assert list(path.parent.iterdir()) == []
@@ -101,9 +101,9 @@ async def test_a_board_on_a_loop_notices_a_deleted_log_too(tmp_path: Path) -> No
     async with open_board(tmp_path, session_id="s1") as board:
         await board.send(new_task(step("a")), BOSS)
         wal(tmp_path).unlink()
-        with pytest.raises(StorageFailed):
+        with pytest.raises(StorageError):
             await board.send(ClaimStep(task_id="plan", step_id="a"), ANN)
-        with pytest.raises(StorageFailed):
+        with pytest.raises(StorageError):
             await board.get("plan", BOSS)
 
 
@@ -149,7 +149,7 @@ def test_a_log_that_was_replaced_by_no_log_is_unavailable(tmp_path: Path, conten
     board = board_on(tmp_path)
     create(board)
     replace(wal(tmp_path), content)
-    with pytest.raises(Unavailable):
+    with pytest.raises(UnavailableError):
         board.get("plan", BOSS)
     assert wal(tmp_path).read_bytes() == content
     board.session.close()
@@ -251,7 +251,7 @@ def test_a_log_that_may_only_be_read_can_be_looked_at_with_a_past_lease_in_it(
     board = board_on(tmp_path, clock=clock, disk=disk)
     assert board.get("plan", BOSS).step("a").status == "claimed"
     assert board.list(BOSS).tasks[0].status == "running"
-    with pytest.raises(StorageFailed) as caught:
+    with pytest.raises(StorageError) as caught:
         claim(board, "c", BOB)
     assert caught.value.details["outcome"] == "not_written"
     assert wal(tmp_path).read_bytes() == before
@@ -277,7 +277,7 @@ def test_a_torn_tail_that_cannot_be_set_aside_lets_readers_in_and_nobody_write(
     board = board_on(tmp_path, disk=disk, clock=clock)
     for _ in range(2):
         assert board.get("plan", BOSS).seq == 4
-        with pytest.raises(StorageFailed):
+        with pytest.raises(StorageError):
             claim(board, "a", ANN)
         assert wal(tmp_path).read_bytes() == whole + TORN
     disk.read_only = ()

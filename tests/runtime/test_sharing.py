@@ -12,8 +12,17 @@ from typing import Final
 import anyio
 import pytest
 
-from taskloom import Board, ClaimStep, FailTask, MemoryLog, Record, Refused, SyncBoard, open_board
-from taskloom.errors import Code, StorageFailed
+from taskloom import (
+    Board,
+    ClaimStep,
+    FailTask,
+    MemoryLog,
+    Record,
+    RefusedError,
+    SyncBoard,
+    open_board,
+)
+from taskloom.errors import Code, StorageError
 from taskloom.log import Disk, JsonlLog, OsDisk
 from taskloom.runtime import TaskWriters, session_dir
 from taskloom.runtime.task_writer import QUICK_S
@@ -77,7 +86,7 @@ def test_two_processes_see_each_others_changes_before_they_decide(tmp_path: Path
         claim(board, "a")
         assert "step_already_claimed" in other.tell('claim(board, "a", BOB)')
         assert other.tell('claim(board, "c", BOB, command_id="mine").seq') == "6"
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedError) as caught:
             claim(board, "c", worker("cat-1"))
         assert caught.value.code is Code.STEP_ALREADY_CLAIMED
         assert claim(board, "c", BOB, command_id="mine").seq == 6
@@ -95,7 +104,7 @@ def test_a_task_that_another_process_creates_or_ends_is_noticed(tmp_path: Path) 
     two.session.resume()
     create(one)
     assert two.get("plan", BOSS).seq == 4
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         create(two)
     assert caught.value.code is Code.VALIDATION_ERROR
     one.send(FailTask(task_id="plan"), BOSS)
@@ -243,7 +252,7 @@ async def test_when_a_shared_sync_fails_everybody_who_waited_is_told(
         ]
         with anyio.fail_after(LONG_S):
             answers = await asyncio.gather(*claims, return_exceptions=True)
-        assert all(isinstance(answer, StorageFailed) for answer in answers)
+        assert all(isinstance(answer, StorageError) for answer in answers)
         view = await board.get("plan", BOSS)
         assert {each.status for each in view.steps} == {"ready"}
         receipt = await board.send(ClaimStep(task_id="plan", step_id="s0"), worker("w-9"))
@@ -264,7 +273,7 @@ def test_event_loops_in_several_threads_share_one_board(tmp_path: Path, in_memor
             try:
                 await board.send(ClaimStep(task_id="plan", step_id=f"s{number}"), run)
                 won.append((f"s{number}", run.run_id))
-            except Refused as no:
+            except RefusedError as no:
                 refused.append(no.code)
 
         with anyio.fail_after(LONG_S):

@@ -9,10 +9,10 @@ from taskloom import (
     CompleteTask,
     FailTask,
     ListTasks,
-    Refused,
-    StorageFailed,
+    RefusedError,
+    StorageError,
     TaskStatus,
-    Unavailable,
+    UnavailableError,
     open_board,
 )
 from taskloom.errors import Code
@@ -65,7 +65,7 @@ async def test_the_state_directory_is_a_setting(tmp_path: Path) -> None:
         await board.send(command("plan"), board.orchestrator("boss", run_id="r1"))
     assert everything(tmp_path) == [".soong-agent/tasks/S.1/plan.wal.jsonl"]
     for bad in ("", ".hidden", "a/b", "..", "x" * 129, "a\n"):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             session_dir(tmp_path, bad)
 
 
@@ -75,7 +75,7 @@ async def test_the_state_directory_is_a_setting(tmp_path: Path) -> None:
 )
 def test_a_bad_wal_name_is_refused_and_leaves_no_file(tmp_path: Path, bad: str) -> None:
     board = board_on(tmp_path)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         create(board, "plan", wal_name=bad)
     assert caught.value.code is Code.VALIDATION_ERROR
     assert caught.value.details["path"] == "$.wal_name"
@@ -87,7 +87,7 @@ def test_a_name_with_its_extension_is_the_same_name(tmp_path: Path) -> None:
     board = board_on(tmp_path)
     create(board, "one", wal_name="x" * 80 + ".wal.jsonl")
     before = wal(tmp_path, "x" * 80).read_bytes()
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         create(board, "two", wal_name="x" * 80)
     assert caught.value.code is Code.PATH_CONFLICT
     assert wal(tmp_path, "x" * 80).read_bytes() == before
@@ -124,7 +124,7 @@ def test_a_failed_append_changes_nothing_and_a_retry_leaves_no_gap(
     disk = FaultyDisk(CountingDisk(), fault, at=1, calls=("write",))
     board = board_on(tmp_path, disk=disk)
     before = board.session.writer("plan").glance(facts)
-    with pytest.raises(StorageFailed) as caught:
+    with pytest.raises(StorageError) as caught:
         claim(board, "a")
     assert caught.value.details["outcome"] == "not_written"
     assert wal(tmp_path).read_bytes() == healthy
@@ -142,7 +142,7 @@ def test_after_a_failed_sync_the_file_is_opened_and_read_anew(tmp_path: Path) ->
     disk = FaultyDisk(counting, Fault.EIO, at=2, calls=("sync_data",))
     board = board_on(tmp_path, disk=disk)
     board.session.resume()
-    with pytest.raises(StorageFailed):
+    with pytest.raises(StorageError):
         claim(board, "a")
     opened = len(counting.opened)
     assert board.get("plan", BOSS).step("a").status == "ready"
@@ -180,7 +180,7 @@ def test_a_damaged_task_is_unavailable_and_the_others_go_on(tmp_path: Path) -> N
     board.session.resume()
     for _ in range(2):
         for ask in (lambda: board.get("plan", BOSS), lambda: claim(board, "a")):
-            with pytest.raises(Unavailable) as caught:
+            with pytest.raises(UnavailableError) as caught:
                 ask()
             error = caught.value
             assert error.code is Code.TASK_WAL_UNAVAILABLE
@@ -205,7 +205,7 @@ def test_a_log_whose_task_id_cannot_be_read_goes_by_its_file_name(tmp_path: Path
     board = board_on(tmp_path)
     [line] = board.list(BOSS).tasks
     assert (line.task_id, line.status) == ("the-file", "unavailable")
-    with pytest.raises(Unavailable):
+    with pytest.raises(UnavailableError):
         board.get("the-file", BOSS)
     board.session.close()
 
@@ -227,7 +227,7 @@ def test_lines_that_are_missing_repeated_or_moved_are_damage(tmp_path: Path, cha
         "garbage": [*lines[:4], b"not json\n", *lines[4:]],
     }
     path.write_bytes(b"".join(wrong[change]))
-    with pytest.raises(Unavailable):
+    with pytest.raises(UnavailableError):
         board_on(tmp_path).get("plan", BOSS)
     assert path.read_bytes() == b"".join(wrong[change])
 
@@ -261,7 +261,7 @@ def test_a_failed_create_leaves_no_file_behind(tmp_path: Path, call: str) -> Non
     session_dir(tmp_path, "s1").mkdir(parents=True)
     disk = FaultyDisk(CountingDisk(), Fault.ENOSPC, at=1, calls=(call,))
     board = board_on(tmp_path, disk=disk)
-    with pytest.raises(StorageFailed):
+    with pytest.raises(StorageError):
         create(board)
     assert everything(tmp_path) == []
     create(board)
@@ -300,7 +300,7 @@ def test_ended_tasks_stay_where_they_are_and_are_read_only_when_asked_for(tmp_pa
     view = board.get("t3", BOSS)
     assert (view.status, view.reason) == ("failed", "enough")
     assert board.session.known("t3") is None
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         board.send(CompleteTask(task_id="t3"), BOSS)
     assert caught.value.code is Code.TASK_TERMINAL
     board.session.close()
@@ -327,7 +327,7 @@ def test_a_change_whose_acknowledgement_was_lost_is_answered_again_and_not_done_
         )
         assert receipt.step == first.step
     assert wal(tmp_path).stat().st_size == size
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         claim(other, "c", BOB, command_id="mine")
     board.session.close()
     other.session.close()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from taskloom import CancelTask, CompleteTask, FailTask, Refused, SyncBoard
+from taskloom import CancelTask, CompleteTask, FailTask, RefusedError, SyncBoard
 from taskloom.errors import Code
 from taskloom.testing import FakeClock
 from tests.board.stage import facts
@@ -90,7 +90,7 @@ def test_any_text_in_any_field_round_trips_or_is_refused(field: str, text: str) 
         code = None
         try:
             FIELDS[field](board, text)
-        except Refused as refusal:
+        except RefusedError as refusal:
             code = refusal.code
         assert code in (None, Code.VALIDATION_ERROR)
         if board.session.found():

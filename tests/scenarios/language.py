@@ -39,7 +39,7 @@ from taskloom.board import (
     RenewLease,
     UpdateStep,
 )
-from taskloom.errors import Refused
+from taskloom.errors import RefusedError
 from tests.board.stage import BOSS, PLAIN, TASK, Stage, creating, facts, updating, worker
 
 ANSWER = "  "
@@ -110,7 +110,7 @@ class Scene:
                 self._stage = Stage(creating(*map(_step, rest[1:])))
             else:
                 self.stage.do(_command(rest, operations), _actor(who))
-        except Refused as refused:
+        except RefusedError as refused:
             yield f"no: {refused.code.value}: {refused.message}"
             return
         for line in self.stage.log[before:]:

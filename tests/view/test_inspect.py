@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from taskloom import CancelTask, Unavailable
+from taskloom import CancelTask, UnavailableError
 from taskloom.codec import Chain
-from taskloom.errors import StorageFailed
+from taskloom.errors import StorageError
 from taskloom.runtime.log_verification import Health, verify
 from taskloom.runtime.read_only_log import ReadOnlyLog, inspect
 from tests.view.boards import Stage, diamond, reference_wal, step
@@ -62,7 +62,7 @@ def test_a_file_that_was_cut_while_it_was_read_is_damage(stage: Stage) -> None:
     with closing(ReadOnlyLog(path)) as wal:
         list(wal.entries())
         os.truncate(path, 100)
-        with pytest.raises(Unavailable, match="cut to 100 bytes"):
+        with pytest.raises(UnavailableError, match="cut to 100 bytes"):
             list(wal.entries())
 
 
@@ -116,5 +116,5 @@ def test_a_reference_log_with_a_torn_tail_is_read_up_to_it(tmp_path: Path) -> No
 
 
 def test_a_file_that_is_not_there_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(StorageFailed, match="No such file"):
+    with pytest.raises(StorageError, match="No such file"):
         inspect(tmp_path / "gone.wal.jsonl")

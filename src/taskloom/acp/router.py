@@ -13,7 +13,7 @@ from acp.exceptions import RequestError
 from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
-from taskloom.errors import Refused, TaskloomError
+from taskloom.errors import RefusedError, TaskloomError
 
 _LOG = logging.getLogger("taskloom.acp")
 
@@ -79,7 +79,7 @@ def _read(model: type[_Request], params: object) -> _Request:
 
 def to_request_error(error: TaskloomError) -> RequestError:
     """Return one of our errors as one of the protocol's: its sentence, its code in the data."""
-    code = -32602 if isinstance(error, Refused) else INTERNAL
+    code = -32602 if isinstance(error, RefusedError) else INTERNAL
     sentence = " ".join(error.message.split())
     data = {"code": error.code.value}
     if sentence != error.message:

@@ -100,7 +100,7 @@ class LiveSession:
         """Return what was said since it was last read, and know it.
 
         Raises:
-            Refused: a turn is under way in another process.
+            RefusedError: a turn is under way in another process.
         """
         records = await self.begin()
         await anyio.to_thread.run_sync(self.transcript.end)

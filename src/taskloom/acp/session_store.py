@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from taskloom.agent.messages import new_id
-from taskloom.errors import StorageFailed
+from taskloom.errors import StorageError
 
 _LOG = logging.getLogger("taskloom.acp")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -71,7 +71,7 @@ class SessionStore:
         """Make a session with an id of its own.
 
         Raises:
-            StorageFailed: the project cannot be written to.
+            StorageError: the project cannot be written to.
         """
         now = _now()
         card = SessionInfo(
@@ -91,13 +91,13 @@ class SessionStore:
         """Keep what is known of a session.
 
         Raises:
-            StorageFailed: it cannot be written.
+            StorageError: it cannot be written.
         """
         path = self.folder(card) / "session.json"
         try:
             write_whole(path, msgspec.json.encode(card))
         except OSError as error:
-            raise StorageFailed(
+            raise StorageError(
                 f"The session cannot be kept in {path}: {error.strerror or error}. Make the "
                 "project's directory writable, or free some space.",
                 {"path": str(path)},

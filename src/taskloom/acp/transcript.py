@@ -15,7 +15,7 @@ from msgspec import Struct
 from taskloom.agent import Message
 from taskloom.codec.frame import Chain
 from taskloom.codec.torn_tail import DECODE_ERRORS
-from taskloom.errors import Code, Damage, Refused, StorageFailed
+from taskloom.errors import Code, DamagedLogError, RefusedError, StorageError
 from taskloom.log.disk import CREATE, OsDisk
 from taskloom.log.jsonl_wal import JsonlWal
 from taskloom.log.protocol import Position
@@ -83,12 +83,12 @@ class Transcript:
         """Begin a turn: lock the file, and return what was said since this was last called.
 
         Raises:
-            Refused: a turn of this session is under way elsewhere.
-            StorageFailed: the file cannot be used, or is damaged.
+            RefusedError: a turn of this session is under way elsewhere.
+            StorageError: the file cannot be used, or is damaged.
         """
         wal = self._open()
         if not wal.acquire(wait=False):
-            raise Refused(
+            raise RefusedError(
                 Code.PATH_CONFLICT,
                 "Another process is in a turn of this session. Wait until it has ended, or begin "
                 "a new session.",
@@ -104,7 +104,7 @@ class Transcript:
         """Write records within a turn; they are durable when this returns.
 
         Raises:
-            StorageFailed: they could not be written.
+            StorageError: they could not be written.
         """
         assert self._wal is not None, "a turn is under way"
         after = self._wal.position
@@ -116,7 +116,7 @@ class Transcript:
                 for place, record in enumerate(records, 1)
             )
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise StorageFailed(f"What was said has no JSON and cannot be kept: {error}") from error
+            raise StorageError(f"What was said has no JSON and cannot be kept: {error}") from error
         self._wal.append(lines, after=after, then=Position(after.seq + size, chain.crc))
 
     def end(self) -> None:
@@ -140,15 +140,15 @@ class Transcript:
                 except FileExistsError:
                     pass
                 except OSError as error:
-                    raise StorageFailed(f"{self._path} cannot be made: {error}") from error
+                    raise StorageError(f"{self._path} cannot be made: {error}") from error
             self._wal = JsonlWal(disk, self._path, self._path.parent / "torn", durable=True)
         return self._wal
 
     def _news(self, wal: JsonlWal) -> list[Record]:
         try:
             return [_decode(line).record for piece in wal.news() for line in piece.splitlines()]
-        except (Damage, *DECODE_ERRORS) as error:
-            raise StorageFailed(
+        except (DamagedLogError, *DECODE_ERRORS) as error:
+            raise StorageError(
                 f"The transcript {self._path} cannot be trusted: {error}. It was left as it is; "
                 "begin a new session.",
                 {"path": str(self._path)},

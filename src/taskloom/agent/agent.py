@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from taskloom.agent.agent_config import AgentConfig, Failover, OnToolError, make_toolset
 from taskloom.agent.chat_model import ChatModel
 from taskloom.agent.checkpoints import CheckpointStore, pack
-from taskloom.agent.errors import AgentError, RunError
+from taskloom.agent.errors import AgentError, RunFailedError
 from taskloom.agent.loop import Loop
 from taskloom.agent.messages import Message, new_id
 from taskloom.agent.middleware import Middleware
@@ -147,11 +147,11 @@ class Agent:
         """Run to the end and return the result.
 
         Raises:
-            RunError: the run failed; its `result` holds what was done before.
+            RunFailedError: the run failed; its `result` holds what was done before.
         """
         result = await self.run(input_, journal=journal, answers=answers).wait()
         if result.error is not None:
-            raise RunError(result) from result.error
+            raise RunFailedError(result) from result.error
         return result
 
     def invoke_sync(

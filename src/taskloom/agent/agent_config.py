@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from taskloom.agent.chat_model import ChatModel, ToolInfo
-from taskloom.agent.errors import ToolRefused
+from taskloom.agent.errors import InvalidToolError
 from taskloom.agent.middleware_chain import Hooks
 from taskloom.agent.model_texts import Language
 from taskloom.agent.retry import Attempt, Retry
@@ -49,12 +49,12 @@ def make_toolset(
     """Check the tools and name them.
 
     Raises:
-        ToolRefused: one is no tool, or two have the same name.
+        InvalidToolError: one is no tool, or two have the same name.
     """
     named: dict[str, Tool] = {}
     for tool in map(as_tool, tools):
         if tool.name in named:
-            raise ToolRefused(f"Two tools are called `{tool.name}`; give one another name.")
+            raise InvalidToolError(f"Two tools are called `{tool.name}`; give one another name.")
         named[tool.name] = tool
     infos = tuple(tool.info for tool in named.values())
     return Toolset(instruction, named, infos, frozenset(return_directly))

@@ -18,7 +18,7 @@ import anyio.to_thread
 import msgspec
 from msgspec import Raw, Struct
 
-from taskloom.agent.errors import CheckpointFailed
+from taskloom.agent.errors import CheckpointError
 from taskloom.agent.run_state import RunState
 
 FORMAT: Final = "taskloom-checkpoint"
@@ -86,7 +86,7 @@ class DirectoryCheckpoints:
 
     def _path(self, run_id: str) -> Path:
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", run_id):
-            raise CheckpointFailed(f"{run_id!r} is no run id: use letters, digits, - and _.")
+            raise CheckpointError(f"{run_id!r} is no run id: use letters, digits, - and _.")
         return self._directory / f"{run_id}.checkpoint.json"
 
     def _save(self, path: Path, data: bytes) -> None:
@@ -117,7 +117,7 @@ def _explained(run_id: str, what: str) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise CheckpointFailed(
+        raise CheckpointError(
             f"The checkpoint of run {run_id} could not be {what}: {error}. Check the directory "
             "and its rights; the run's `result` holds what was done."
         ) from error
@@ -140,7 +140,7 @@ def unpack(data: bytes, run_id: str) -> RunState:
     """Return the state that a checkpoint holds.
 
     Raises:
-        CheckpointFailed: it is damaged, or of a version this program does not know.
+        CheckpointError: it is damaged, or of a version this program does not know.
     """
     try:
         envelope = msgspec.json.decode(data, type=_Envelope)
@@ -149,7 +149,7 @@ def unpack(data: bytes, run_id: str) -> RunState:
     if envelope.format != FORMAT:
         raise _damaged(run_id, f"it is a {envelope.format!r}")
     if envelope.version != VERSION:
-        raise CheckpointFailed(
+        raise CheckpointError(
             f"The checkpoint of run {run_id} has version {envelope.version}; this program knows "
             f"version {VERSION}. Resume it with the program that wrote it."
         )
@@ -161,8 +161,8 @@ def unpack(data: bytes, run_id: str) -> RunState:
         raise _damaged(run_id, str(error)) from error
 
 
-def _damaged(run_id: str, why: str) -> CheckpointFailed:
-    return CheckpointFailed(
+def _damaged(run_id: str, why: str) -> CheckpointError:
+    return CheckpointError(
         f"The checkpoint of run {run_id} cannot be used: {why}. It was left as it is; the run "
         "can only be started anew."
     )

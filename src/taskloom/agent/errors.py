@@ -1,17 +1,17 @@
 """What can go wrong with a run. Each says how to go on.
 
     AgentError (a TaskloomError)
-    ├── ModelFailed          the model gave no reply
-    │   └── RetriesExhausted     … and was asked again as often as allowed; `last` is the cause
-    ├── ToolFailed           a tool raised and `on_tool_error="raise"`
-    ├── HookFailed           a middleware raised; `middleware` and `hook` name it
-    ├── RunError             what `invoke` raises for a failed run; holds the `result`
-    ├── NotInARun            a run-local function was called outside a run
-    ├── ValueRefused         a run-local value that cannot be kept
-    ├── ToolRefused          something that cannot be a tool
-    ├── CheckpointFailed     a checkpoint that is missing, damaged or of another version
-    ├── JournalFailed        a journal that is damaged, or in use by another process
-    └── JournalMismatch      a journal that belongs to another run
+    ├── ModelError          the model gave no reply
+    │   └── RetriesExhaustedError     … and was asked again as often as allowed; `last` is the cause
+    ├── ToolExecutionError           a tool raised and `on_tool_error="raise"`
+    ├── HookError           a middleware raised; `middleware` and `hook` name it
+    ├── RunFailedError             what `invoke` raises for a failed run; holds the `result`
+    ├── NoActiveRunError            a run-local function was called outside a run
+    ├── InvalidValueError         a run-local value that cannot be kept
+    ├── InvalidToolError          something that cannot be a tool
+    ├── CheckpointError     a checkpoint that is missing, damaged or of another version
+    ├── JournalError        a journal that is damaged, or in use by another process
+    └── JournalMismatchError      a journal that belongs to another run
 
 `ToolError` is for tools to raise: the model reads its text alone, as an error.
 `RunInterrupt` is no error: it travels from `interrupt()` to the loop, past `except Exception`.
@@ -33,7 +33,7 @@ class AgentError(TaskloomError):
         super().__init__(self.CODE, message, details)
 
 
-class ModelFailed(AgentError):
+class ModelError(AgentError):
     """The model gave no usable reply; `kind` says what to do about it."""
 
     CODE = Code.MODEL_ERROR
@@ -53,7 +53,7 @@ class ModelFailed(AgentError):
         self.retry_after_s = retry_after_s
 
 
-class RetriesExhausted(ModelFailed):
+class RetriesExhaustedError(ModelError):
     """Every attempt failed; `last` is what the last one raised, or why it was rejected."""
 
     def __init__(self, attempts: int, last: Exception) -> None:
@@ -67,7 +67,7 @@ class RetriesExhausted(ModelFailed):
         self.last = last
 
 
-class ReplyRejected(ModelFailed):
+class ReplyRejectedError(ModelError):
     """A reply came, and the retry predicate did not accept it."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class ReplyRejected(ModelFailed):
         super().__init__("The reply was rejected by `should_retry`.", kind="rejected")
 
 
-class ToolFailed(AgentError):
+class ToolExecutionError(AgentError):
     """A tool raised, and the agent was told to end the run then."""
 
     CODE = Code.TOOL_ERROR
@@ -96,7 +96,7 @@ class ToolError(Exception):
     """
 
 
-class HookFailed(AgentError):
+class HookError(AgentError):
     """A middleware's hook raised; its `__cause__` is what it raised."""
 
     def __init__(self, middleware: str, hook: str, cause: BaseException) -> None:
@@ -110,7 +110,7 @@ class HookFailed(AgentError):
         self.hook = hook
 
 
-class RunError(AgentError):
+class RunFailedError(AgentError):
     """A run failed; `result` holds all that was done before."""
 
     def __init__(self, result: Result) -> None:
@@ -119,7 +119,7 @@ class RunError(AgentError):
         self.result = result
 
 
-class NotInARun(AgentError):
+class NoActiveRunError(AgentError):
     """Called where no run is under way."""
 
     CODE = Code.VALIDATION_ERROR
@@ -131,31 +131,31 @@ class NotInARun(AgentError):
         )
 
 
-class ValueRefused(AgentError):
+class InvalidValueError(AgentError):
     """A run-local value must be plain JSON, since it outlives the process."""
 
     CODE = Code.VALIDATION_ERROR
 
 
-class ToolRefused(AgentError):
+class InvalidToolError(AgentError):
     """A function or object that cannot be made a tool of."""
 
     CODE = Code.VALIDATION_ERROR
 
 
-class CheckpointFailed(AgentError):
+class CheckpointError(AgentError):
     """A checkpoint that cannot be used."""
 
     CODE = Code.STORAGE_ERROR
 
 
-class JournalFailed(AgentError):
+class JournalError(AgentError):
     """A journal that cannot be used."""
 
     CODE = Code.STORAGE_ERROR
 
 
-class JournalMismatch(AgentError):
+class JournalMismatchError(AgentError):
     """The journal holds another run than the one asked for."""
 
     CODE = Code.VALIDATION_ERROR

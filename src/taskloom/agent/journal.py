@@ -19,12 +19,12 @@ import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
-from taskloom.agent.errors import JournalFailed
+from taskloom.agent.errors import JournalError
 from taskloom.agent.journal_entries import Entry
 from taskloom.agent.run_state import is_implied
 from taskloom.codec.frame import Chain
 from taskloom.codec.torn_tail import DECODE_ERRORS
-from taskloom.errors import Damage, StorageFailed
+from taskloom.errors import DamagedLogError, StorageError
 from taskloom.log.disk import CREATE, Disk, OsDisk
 from taskloom.log.jsonl_wal import JsonlWal
 from taskloom.log.protocol import Position
@@ -54,7 +54,7 @@ class FileJournal:
         self._hand = threading.Lock()
         self._writing = threading.Lock()
         self._closed = False
-        self._broken: StorageFailed | JournalFailed | None = None
+        self._broken: StorageError | JournalError | None = None
 
     def append(self, entry: Entry) -> None:
         """Take an entry; those that follow from the ones around them are not written."""
@@ -80,12 +80,12 @@ class FileJournal:
     def _write(self) -> None:
         with self._writing:
             if self._closed:
-                raise JournalFailed("The journal is closed: nothing more can be written to it.")
+                raise JournalError("The journal is closed: nothing more can be written to it.")
             with self._hand:
                 batch, self._waiting = self._waiting, []
             try:
                 self._append(batch)
-            except (StorageFailed, JournalFailed) as failed:
+            except (StorageError, JournalError) as failed:
                 self._broken = failed
                 raise
             self._safe += len(batch)
@@ -100,7 +100,7 @@ class FileJournal:
                 for place, entry in enumerate(batch, 1)
             )
         except _NO_JSON as error:
-            raise JournalFailed(
+            raise JournalError(
                 f"The journal cannot keep what the run was given, since it has no JSON: {error}"
             ) from error
         self._wal.append(lines, after=after, then=Position(after.seq + size, chain.crc))
@@ -120,8 +120,8 @@ def open_journal(
     The file is made if it is missing. What a crash left half-written is set aside first.
 
     Raises:
-        JournalFailed: another process has it, or it is damaged.
-        StorageFailed: the disk cannot.
+        JournalError: another process has it, or it is damaged.
+        StorageError: the disk cannot.
     """
     disk = disk or OsDisk()
     file = Path(path)
@@ -129,9 +129,9 @@ def open_journal(
     wal = JsonlWal(disk, file, file.parent / "torn", durable=True)
     try:
         entries = _take(wal, file)
-    except Damage as damage:
+    except DamagedLogError as damage:
         wal.close()
-        raise JournalFailed(
+        raise JournalError(
             f"The journal {file} cannot be trusted: {damage}. It was left as it is."
         ) from damage
     except BaseException:
@@ -142,7 +142,7 @@ def open_journal(
 
 def _take(wal: JsonlWal, file: Path) -> list[Entry]:
     if not wal.acquire(wait=False):
-        raise JournalFailed(
+        raise JournalError(
             f"Another process is running with the journal {file}. Wait until it has ended; "
             "give each run a file of its own."
         )
@@ -166,5 +166,5 @@ def _entries(piece: bytes) -> list[Entry]:
         try:
             found.append(_decode(line).entry)
         except DECODE_ERRORS as error:
-            raise Damage(len(found) + 1, f"it is no entry of a run: {error}") from error
+            raise DamagedLogError(len(found) + 1, f"it is no entry of a run: {error}") from error
     return found

@@ -18,7 +18,7 @@ from taskloom.agent.agent_config import AgentConfig, Toolset, make_toolset
 from taskloom.agent.cancellation import is_stray_cancellation
 from taskloom.agent.chat_model import ModelRequest, ToolInfo
 from taskloom.agent.context import await_in_context
-from taskloom.agent.errors import AgentError, HookFailed, JournalFailed, RunInterrupt
+from taskloom.agent.errors import AgentError, HookError, JournalError, RunInterrupt
 from taskloom.agent.events import ModelReply, RunFailed, RunStarted
 from taskloom.agent.journal_entries import Decided, Ended, Offered, Paused, Replied
 from taskloom.agent.middleware import RunSetup, State
@@ -30,7 +30,7 @@ from taskloom.agent.run_result import SUCCESS, result_of
 from taskloom.agent.run_state import edit
 from taskloom.agent.tool_round import ToolRounds
 from taskloom.agent.tracing import AGENT_NAME, CONVERSATION_ID, INVOKE_AGENT, active_tracer, span
-from taskloom.errors import StorageFailed
+from taskloom.errors import StorageError
 
 
 class Loop:
@@ -172,7 +172,7 @@ class Loop:
             if returned is not None:
                 if not isinstance(returned, State):
                     wrong = TypeError(f"it returned a {type(returned).__name__}, not a State")
-                    raise HookFailed(hook[0], stage, wrong)
+                    raise HookError(hook[0], stage, wrong)
                 state = returned
             self._hooks_done += 1
         self._keep(state)
@@ -214,9 +214,9 @@ class Loop:
         return result_of(self.live.progress, self.live.texts, reason)
 
     async def _fail(self, error: Exception) -> Result:
-        named = error if isinstance(error, HookFailed) else None
+        named = error if isinstance(error, HookError) else None
         # The journal may be what failed; the error that came first is the one to tell.
-        with suppress(StorageFailed, JournalFailed):
+        with suppress(StorageError, JournalError):
             self.live.note(Ended("failed", str(error), self._hooks_done))
             await self.live.settle()
         await self.live.emit(

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from taskloom.agent.cancellation import is_stray_cancellation
 from taskloom.agent.chat_model import ModelRequest
-from taskloom.agent.errors import HookFailed, ModelFailed
+from taskloom.agent.errors import HookError, ModelError
 from taskloom.agent.messages import Message
 from taskloom.agent.middleware import Middleware, ModelHandler, ToolRequest
 from taskloom.agent.run_context import SCOPE, CallSite, RunContext
@@ -65,14 +65,14 @@ async def call_hook(live: RunContext, stage: str, hook: Hook, argument: Any) -> 
     token = SCOPE.set(CallSite(stage, name, live.progress.iterations))
     try:
         return await function(argument)
-    except HookFailed:
+    except HookError:
         raise
     except asyncio.CancelledError as error:
         if not is_stray_cancellation():
             raise
-        raise HookFailed(name, stage, error) from error
+        raise HookError(name, stage, error) from error
     except Exception as error:
-        raise HookFailed(name, stage, error) from error
+        raise HookError(name, stage, error) from error
     finally:
         SCOPE.reset(token)
 
@@ -100,12 +100,12 @@ def _model_layer(live: RunContext, hook: Hook, inner: ModelHandler) -> ModelHand
         token = SCOPE.set(CallSite("wrap_model", name, live.progress.iterations))
         try:
             reply: Message = await function(request, watched)
-        except (HookFailed, ModelFailed):
+        except (HookError, ModelError):
             raise
         except Exception as error:
             if any(error is seen for seen in from_inside):
                 raise
-            raise HookFailed(name, "wrap_model", error) from error
+            raise HookError(name, "wrap_model", error) from error
         else:
             return reply
         finally:

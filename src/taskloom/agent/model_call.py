@@ -9,7 +9,7 @@ import anyio
 from taskloom.agent.agent_config import AgentConfig
 from taskloom.agent.cancellation import encodable
 from taskloom.agent.chat_model import ChatModel, Delta, ModelRequest
-from taskloom.agent.errors import HookFailed, ModelFailed, ReplyRejected, RetriesExhausted
+from taskloom.agent.errors import HookError, ModelError, ReplyRejectedError, RetriesExhaustedError
 from taskloom.agent.events import ModelDelta, ModelSuperseded
 from taskloom.agent.messages import Message, ToolCall, new_id
 from taskloom.agent.middleware import ModelHandler
@@ -49,7 +49,7 @@ class ModelCaller:
         while True:
             try:
                 return await self._ask_one_model(request)
-            except HookFailed:
+            except HookError:
                 raise
             except Exception as error:
                 successor = self._successor(error)
@@ -75,8 +75,8 @@ class ModelCaller:
                 return attempt.reply
             self._supersede(attempt)
             if number > retry.max_retries or asks_too_much(attempt):
-                last = attempt.error or ReplyRejected()
-                raise RetriesExhausted(number, last) from last
+                last = attempt.error or ReplyRejectedError()
+                raise RetriesExhaustedError(number, last) from last
             await anyio.sleep(retry.wait_s(attempt))
             number += 1
 
@@ -109,7 +109,7 @@ class ModelCaller:
 
     def _supersede(self, attempt: Attempt) -> None:
         if self._streamed:
-            why = str(attempt.error or ReplyRejected())
+            why = str(attempt.error or ReplyRejectedError())
             self._broken = ModelSuperseded(self._message_id, attempt.number, why)
 
     async def _on_delta(self, delta: Delta) -> None:
@@ -120,14 +120,14 @@ class ModelCaller:
 def _checked(reply: object) -> Message:
     if not isinstance(reply, Message) or reply.role != "assistant":
         got = f"a {reply.role} message" if isinstance(reply, Message) else type(reply).__name__
-        raise ModelFailed(
+        raise ModelError(
             f"The model call gave {got} instead of an assistant message; a `wrap_model` hook "
             "must return what `await call(request)` returned, changed or not.",
             kind="no_reply",
             retryable=False,
         )
     if not _is_content(reply.content) or not all(map(_is_call, reply.tool_calls)):
-        raise ModelFailed(
+        raise ModelError(
             "The model's reply is malformed: its content must be text or a tuple of parts, and "
             "the id, name and arguments of its tool calls must be text.",
             kind="bad_reply",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from taskloom.agent.errors import HookFailed
+from taskloom.agent.errors import HookError
 from taskloom.agent.messages import Message
 
 BACKOFF_FIRST_S = 0.1
@@ -27,7 +27,7 @@ class Attempt(Struct, frozen=True):
 def on_any_error(attempt: Attempt) -> bool:
     """Retry every error that may pass by itself; accept every reply."""
     error = attempt.error
-    if error is None or isinstance(error, HookFailed):
+    if error is None or isinstance(error, HookError):
         return False
     return bool(getattr(error, "retryable", True))
 

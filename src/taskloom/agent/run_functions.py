@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import anyio.from_thread
 import msgspec
 
-from taskloom.agent.errors import NotInARun, RunInterrupt, ValueRefused
+from taskloom.agent.errors import InvalidValueError, NoActiveRunError, RunInterrupt
 from taskloom.agent.events import CustomEvent
 from taskloom.agent.journal_entries import ValueDeleted, ValueSet
 from taskloom.agent.model_texts import Language, language_of, language_or_default
@@ -26,13 +26,13 @@ def set_value(key: str, value: Any) -> None:
     A copy is kept: to change it, set it again.
 
     Raises:
-        ValueRefused: it is not plain JSON (None, bool, int, float, str, list, dict).
-        NotInARun: no run is under way.
+        InvalidValueError: it is not plain JSON (None, bool, int, float, str, list, dict).
+        NoActiveRunError: no run is under way.
     """
     live = _live("set_value")
     wrong = _not_plain(value, key)
     if wrong:
-        raise ValueRefused(
+        raise InvalidValueError(
             f"The run-local value `{key}` cannot be kept: {wrong}. Give plain JSON data, for "
             "instance what msgspec.to_builtins makes of it.",
             key=key,
@@ -44,7 +44,7 @@ def get_value(key: str, default: T | None = None) -> Any | T | None:
     """Return a value of this run, or the default when there is none.
 
     Raises:
-        NotInARun: no run is under way.
+        NoActiveRunError: no run is under way.
     """
     return _live("get_value").progress.values.get(key, default)
 
@@ -68,7 +68,7 @@ async def send_event(data: Any) -> None:
     `send_event_from_thread`.
 
     Raises:
-        NotInARun: no run is under way.
+        NoActiveRunError: no run is under way.
     """
     await _live("send_event").emit(CustomEvent(data))
 
@@ -77,7 +77,7 @@ def send_event_from_thread(data: Any) -> None:
     """Send an event from a sync tool.
 
     Raises:
-        NotInARun: no run is under way.
+        NoActiveRunError: no run is under way.
     """
     _live("send_event_from_thread")
     anyio.from_thread.run(send_event, data)
@@ -91,15 +91,15 @@ def interrupt(info: Any) -> Any:
     interrupt without an answer stops the run again.
 
     Raises:
-        NotInARun: no run is under way.
-        ValueRefused: `info` is not plain JSON.
+        NoActiveRunError: no run is under way.
+        InvalidValueError: `info` is not plain JSON.
     """
     live, scope = _live("interrupt"), SCOPE.get(None)
     if scope is None:
-        raise NotInARun("interrupt")
+        raise NoActiveRunError("interrupt")
     wrong = _not_plain(info, "info")
     if wrong:
-        raise ValueRefused(f"An interrupt's information must be plain JSON: {wrong}.")
+        raise InvalidValueError(f"An interrupt's information must be plain JSON: {wrong}.")
     scope.asked += 1
     id_ = f"{scope.address}#{scope.asked}"
     if id_ in live.progress.answers:
@@ -134,18 +134,18 @@ def call_address() -> str:
     Models repeat call ids; this one is not repeated, and survives a resume.
 
     Raises:
-        NotInARun: no tool call is under way.
+        NoActiveRunError: no tool call is under way.
     """
     live, scope = _live("call_address"), SCOPE.get(None)
     if scope is None or not scope.call_id:
-        raise NotInARun("call_address")
+        raise NoActiveRunError("call_address")
     return f"{live.progress.run_id}/{scope.address}"
 
 
 def _live(function: str) -> RunContext:
     live = LIVE.get(None)
     if live is None:
-        raise NotInARun(function)
+        raise NoActiveRunError(function)
     return live
 
 

@@ -9,7 +9,7 @@ import anyio.to_thread
 from msgspec import Struct
 
 from taskloom.agent.checkpoints import CheckpointStore, unpack
-from taskloom.agent.errors import AgentError, CheckpointFailed, JournalMismatch
+from taskloom.agent.errors import AgentError, CheckpointError, JournalMismatchError
 from taskloom.agent.journal_entries import Answered, Entry, RunBegun
 from taskloom.agent.messages import Message
 from taskloom.agent.run_context import Journal
@@ -39,8 +39,8 @@ class RunSource(Struct, frozen=True):
         """Return the state to go on from.
 
         Raises:
-            CheckpointFailed: there is no usable checkpoint.
-            JournalMismatch: the journal holds a run with another input.
+            CheckpointError: there is no usable checkpoint.
+            JournalMismatchError: the journal holds a run with another input.
             AgentError: there is nothing to start from.
         """
         if self.checkpoints is not None:
@@ -71,7 +71,7 @@ class RunSource(Struct, frozen=True):
     async def _from_checkpoint(self, store: CheckpointStore) -> LoadedRun:
         data = await store.load(self.run_id)
         if data is None:
-            raise CheckpointFailed(
+            raise CheckpointError(
                 f"There is no checkpoint of run {self.run_id}: it never stopped half-way, or it "
                 "has ended since."
             )
@@ -88,7 +88,7 @@ def _open_journal(path: str | os.PathLike[str]) -> tuple[Journal, list[Entry]]:
 def check_same_input(progress: RunState, messages: tuple[Message, ...] | None, path: str) -> None:
     """Refuse to go on with a journal that was begun with another input."""
     if messages is not None and list(messages) != list(progress.messages[: progress.given]):
-        raise JournalMismatch(
+        raise JournalMismatchError(
             f"The journal {path} holds a run that began with another input. Give each run a file "
             "of its own, or leave the input out to go on with this one."
         )

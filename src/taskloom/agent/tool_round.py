@@ -16,13 +16,13 @@ import anyio.lowlevel
 from taskloom.agent.agent_config import AgentConfig, Toolset
 from taskloom.agent.cancellation import encodable, is_stray_cancellation
 from taskloom.agent.context import await_in_context
-from taskloom.agent.errors import RunInterrupt, ToolError, ToolFailed
+from taskloom.agent.errors import RunInterrupt, ToolError, ToolExecutionError
 from taskloom.agent.events import ToolResult, ToolStarted
 from taskloom.agent.journal_entries import CallEnded, CallsStarted, Paused, TurnClosed
 from taskloom.agent.messages import Content, Message, ToolCall, new_id
 from taskloom.agent.run_context import SCOPE, CallSite, RunContext
 from taskloom.agent.tools.call import Prepared, Refusal, endpoint, invoke, prepare
-from taskloom.agent.tools.schema import ArgumentsWrong
+from taskloom.agent.tools.schema import ToolArgumentsError
 from taskloom.agent.tools.tool import Tool
 from taskloom.agent.tracing import EXECUTE_TOOL, TOOL_CALL_ID, TOOL_NAME, active_tracer, span
 
@@ -38,13 +38,13 @@ class ToolRounds:
         self._tracer = active_tracer()
         self._endpoints: dict[str, Callable[[Prepared], Any]] = {}
         self._interrupts: list[tuple[str, RunInterrupt]] = []
-        self._errors: list[ToolFailed] = []
+        self._errors: list[ToolExecutionError] = []
 
     async def run_plan(self) -> bool:
         """Run what is still to run; tell whether the turn is closed, else it is paused.
 
         Raises:
-            ToolFailed: a tool raised and the agent was told to end the run then.
+            ToolExecutionError: a tool raised and the agent was told to end the run then.
         """
         live, progress = self._live, self._live.progress
         self._interrupts, self._errors = [], []
@@ -128,7 +128,7 @@ class ToolRounds:
             content = await self._traced(prepared)
         except (RunInterrupt, BaseExceptionGroup) as stopped:
             await self._stopped(call, stopped)
-        except ArgumentsWrong as error:
+        except ToolArgumentsError as error:
             wrong = self._live.texts.bad_arguments.format(name=call.name, reason=error)
             await self._end(call, wrong, is_error=True)
         except asyncio.CancelledError as error:
@@ -170,7 +170,7 @@ class ToolRounds:
     async def _failed(self, call: ToolCall, error: BaseException) -> None:
         error = _unwrapped(error)
         if self._plan.on_tool_error == "raise":
-            failed = ToolFailed(call.name, call.id, error)
+            failed = ToolExecutionError(call.name, call.id, error)
             failed.__cause__ = error
             self._errors.append(failed)
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -14,7 +14,7 @@ from typing import Final, cast
 import anyio
 from msgspec import Struct
 
-from taskloom.agent import ChatModel, Message, ModelFailed, ModelRequest
+from taskloom.agent import ChatModel, Message, ModelError, ModelRequest
 from taskloom.agent.workspace import Workspace
 from taskloom.agent.workspace.process import harmless_environment
 from taskloom.app.models import chat_model
@@ -219,7 +219,7 @@ async def _ask(name: str, model: ChatModel) -> Check:
                 await stack.enter_async_context(cast("AbstractAsyncContextManager[object]", model))
             with anyio.fail_after(MODEL_TIMEOUT_S):
                 await model.generate(request)
-    except ModelFailed as error:
+    except ModelError as error:
         if error.kind.startswith("script"):
             return _fine(name, "the script is read")
         return _trouble(name, error.message, _MODEL_ADVICE)

@@ -8,7 +8,7 @@ from typing import Any, Final, Self, cast
 
 from msgspec import structs
 
-from taskloom.agent import ChatModel, Message, ModelFailed, ModelRequest, open_model
+from taskloom.agent import ChatModel, Message, ModelError, ModelRequest, open_model
 from taskloom.config import FILE_NAME, MODEL_VARIABLE, Config, ModelConfig
 from taskloom.orchestrator import ConfigError
 
@@ -65,7 +65,7 @@ def chat_model(
     key = _key(model, variables)
     try:
         opened = open_model(model.name, base_url=model.base_url, api_key=key)
-    except ModelFailed as error:
+    except ModelError as error:
         raise ConfigError(error.message, model=model.name, kind=error.kind) from error
     return SettledModel(opened, model.settings) if model.settings else opened
 

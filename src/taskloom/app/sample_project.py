@@ -6,7 +6,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Final
 
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 
 GOAL: Final = "Make the tests of this shop pass, and report what was changed."
 
@@ -18,10 +18,10 @@ def write_sample(project: Path) -> None:
     """Write the project into a directory that is new or empty.
 
     Raises:
-        Refused: there is something in it.
+        RefusedError: there is something in it.
     """
     if project.exists() and any(project.iterdir()):
-        raise Refused(
+        raise RefusedError(
             Code.PATH_CONFLICT,
             f"{project} is not empty. Nothing was overwritten; choose another directory.",
             {"path": str(project)},

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from taskloom.errors import Code, Refused, StorageFailed
+from taskloom.errors import Code, RefusedError, StorageError
 from taskloom.files.atomic_write import create, make_directory
 from taskloom.ids import SessionId
 
@@ -44,10 +44,10 @@ class SessionFiles:
         """Name it; nothing is made yet.
 
         Raises:
-            Refused: the id cannot be a directory's name.
+            RefusedError: the id cannot be a directory's name.
         """
         if not _ID.fullmatch(session_id):
-            raise Refused(
+            raise RefusedError(
                 Code.VALIDATION_ERROR,
                 f"{session_id[:128]!r} is no session id: 1 to 128 letters, digits, dots, - and _.",
             )
@@ -61,7 +61,7 @@ class SessionFiles:
         """Make the directory and write down what the session is for.
 
         Raises:
-            Refused: there is such a session.
+            RefusedError: there is such a session.
         """
         about = About(
             session_id=self.session_id, goal=goal, created_at=datetime.now(UTC), kind=kind
@@ -72,32 +72,32 @@ class SessionFiles:
                 make_directory(folder)
             create(self.root / "session.json", msgspec.json.encode(about))
         except FileExistsError:
-            raise Refused(
+            raise RefusedError(
                 Code.PATH_CONFLICT,
                 f"There is a session {self.session_id!r} already; go on with it: "
                 f"taskloom run --resume {self.session_id}",
             ) from None
         except OSError as error:
-            raise StorageFailed(f"The session cannot be kept in {self.root}: {error}") from error
+            raise StorageError(f"The session cannot be kept in {self.root}: {error}") from error
         return about
 
     def about(self) -> About:
         """Return what the session is for.
 
         Raises:
-            Refused: there is no such session, or its file cannot be read.
+            RefusedError: there is no such session, or its file cannot be read.
         """
         path = self.root / "session.json"
         try:
             return msgspec.json.decode(path.read_bytes(), type=About)
         except FileNotFoundError:
-            raise Refused(
+            raise RefusedError(
                 Code.VALIDATION_ERROR,
                 f"There is no session {self.session_id!r} here ({self.root}). "
                 "`taskloom sessions` lists them.",
             ) from None
         except (OSError, msgspec.DecodeError) as error:
-            raise Refused(
+            raise RefusedError(
                 Code.STORAGE_ERROR, f"{path} cannot be read: {error}. Its board is not touched."
             ) from error
 
@@ -117,7 +117,7 @@ class SessionFiles:
         """Be the one process that hosts the session, inside the block.
 
         Raises:
-            Refused: another process is.
+            RefusedError: another process is.
         """
         path = self.root / "host.lock"
         with path.open("a+b") as file:
@@ -125,7 +125,7 @@ class SessionFiles:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 pid = path.read_text("utf-8", "replace").strip() or "unknown"
-                raise Refused(
+                raise RefusedError(
                     Code.VALIDATION_ERROR,
                     f"Session {self.session_id!r} is running in another process (pid {pid}). Watch "
                     f"it with `taskloom board show`, or end that process first.",

@@ -37,7 +37,7 @@ from taskloom.board.operations import (
 )
 from taskloom.board.query import QuerySteps, query_steps
 from taskloom.board.rules import DEFAULT_RULES, Rules
-from taskloom.board.state.evolve import Impossible, Recorded, create, evolve, evolve_all
+from taskloom.board.state.evolve import ImpossibleEventError, Recorded, create, evolve, evolve_all
 from taskloom.board.state.reference_events import adopt, force_step, force_task
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Done, Task
@@ -87,7 +87,7 @@ __all__ = [
     "EventType",
     "ExpireLeases",
     "FailTask",
-    "Impossible",
+    "ImpossibleEventError",
     "NewStep",
     "Operation",
     "Payload",

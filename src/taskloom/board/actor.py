@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from taskloom.board.validation import kind, refuse, text
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import AgentId, PoolId, RunId, SessionId, StepId, TaskId
 
 _NAME_BYTES_MAX: Final = 500
@@ -46,7 +46,7 @@ class Scope:
             refuse("$.allowed_step_ids", "must be a list of step ids.")
         object.__setattr__(self, "allowed_step_ids", frozenset(self.allowed_step_ids))
         if not self.allowed_step_ids:
-            raise Refused(
+            raise RefusedError(
                 Code.VALIDATION_ERROR,
                 "allowed_step_ids is empty: leave it out for no limit, or name the steps.",
                 {"path": "$.allowed_step_ids"},
@@ -81,7 +81,7 @@ def require_task_tools(actor: Actor) -> None:
     if not isinstance(actor, Actor):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
         refuse("$.actor", f"must be an Actor, not {kind(actor)}.")
     if actor.role not in (Role.ORCHESTRATOR, Role.WORKER):
-        raise Refused(
+        raise RefusedError(
             Code.TOOL_NOT_AVAILABLE,
             f"An agent of role {actor.role.value} has no Task tools; go on without them.",
             {"role": actor.role.value},
@@ -92,7 +92,7 @@ def require_orchestrator(actor: Actor, doing: str) -> None:
     """Refuse everyone but the Orchestrator."""
     require_task_tools(actor)
     if actor.role is not Role.ORCHESTRATOR:
-        raise Refused(
+        raise RefusedError(
             Code.PERMISSION_DENIED,
             f"Only the Orchestrator may {doing}. A worker queries steps, claims one, and "
             "updates the status and result of the step its own run claimed.",
@@ -111,12 +111,12 @@ def require_sight(actor: Actor, task_id: TaskId) -> None:
     if role is not Role.WORKER:
         return
     if scope is None:
-        raise Refused(
+        raise RefusedError(
             Code.PERMISSION_DENIED,
             "This worker run was not dispatched to any Task, so it can see none.",
             {"task_id": task_id},
         )
-    raise Refused(
+    raise RefusedError(
         Code.PERMISSION_DENIED,
         f"This worker run was dispatched to Task {scope.task_id!r} and sees only that.",
         {"task_id": task_id, "allowed_task_id": scope.task_id},

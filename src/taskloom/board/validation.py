@@ -7,7 +7,7 @@ do (`$.steps[0].title`), because the reader of the error is often a model that m
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NoReturn, cast
 
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import ID_CHARS_MAX, is_safe_id
 
 _SHOWN_MAX: Final = 100
@@ -16,7 +16,7 @@ _SHOWN_MAX: Final = 100
 
 def refuse(path: str, why: str, **details: object) -> NoReturn:
     """Raise `validation_error` about the value at `path`."""
-    raise Refused(Code.VALIDATION_ERROR, f"{path} {why}", {"path": path, **details})
+    raise RefusedError(Code.VALIDATION_ERROR, f"{path} {why}", {"path": path, **details})
 
 
 def fields(

@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 
 if TYPE_CHECKING:
     from taskloom.acp import AcpOptions
@@ -24,7 +24,7 @@ def acp(given: Namespace) -> int:
     try:
         from taskloom.acp import serve_stdio
     except ModuleNotFoundError as error:
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR,
             f"The editor's protocol needs the extra `acp`: install taskloom[acp] ({error}).",
         ) from error

@@ -7,7 +7,7 @@ from taskloom.board import StepStatus, TaskStatus
 from taskloom.cli.exit_codes import FINE
 from taskloom.cli.locate import find_log, open_survey
 from taskloom.cli.output import draw, note, print_json
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import Seq
 from taskloom.runtime.listing import ListTasks
 from taskloom.runtime.read_only_log import Inspection, inspect
@@ -69,7 +69,7 @@ def diff(given: Namespace) -> int:
 def _at(given: Namespace, seq: Seq) -> Inspection:
     seen = inspect(find_log(given, given.task), at=seq)
     if seen.view.seq != seq:
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR,
             f"The log ends at line {seen.last_seq}; there is no line {seq}.",
             {"seq": seq, "last_seq": seen.last_seq},
@@ -107,7 +107,7 @@ def _statuses(words: str | None) -> frozenset[StepStatus]:
 def _word(value: str, option: str, known: type[StepStatus] | type[TaskStatus]) -> str:
     choices = [status.value for status in known]
     if value not in choices:
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR,
             f"{option} must be one of {', '.join(choices)}; got {value!r}.",
             {"path": option},

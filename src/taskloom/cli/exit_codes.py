@@ -6,7 +6,7 @@ from typing import Final
 
 from taskloom.cli.output import encode
 from taskloom.cli.stdio import say, settle
-from taskloom.errors import Code, Refused, StorageFailed, TaskloomError
+from taskloom.errors import Code, RefusedError, StorageError, TaskloomError
 from taskloom.view.format import clean
 
 FINE: Final = 0
@@ -23,7 +23,7 @@ def guarded(run: Callable[[], int], *, as_json: bool) -> int:
     """Run a command and turn what it raises into its end."""
     try:
         if sys.stdout is None:
-            raise StorageFailed("Standard output is closed: there is nowhere to answer.")
+            raise StorageError("Standard output is closed: there is nowhere to answer.")
         code = run()
         sys.stdout.flush()
     except TaskloomError as error:
@@ -48,7 +48,7 @@ def guarded(run: Callable[[], int], *, as_json: bool) -> int:
 
 def exit_code(error: TaskloomError) -> int:
     """Return the exit code of an error: a question that was wrong, or a log that is."""
-    asked_wrongly = isinstance(error, Refused) or error.code is Code.CONFIG_ERROR
+    asked_wrongly = isinstance(error, RefusedError) or error.code is Code.CONFIG_ERROR
     return USAGE if asked_wrongly else TROUBLE
 
 
@@ -59,17 +59,17 @@ def _tell(error: TaskloomError, *, as_json: bool) -> None:
         say("\n".join(map(clean, f"taskloom: {error.message}".split("\n"))))
 
 
-def _system_failed(error: OSError) -> StorageFailed:
+def _system_failed(error: OSError) -> StorageError:
     """Put into words what nobody closer to it did: mostly a full disk behind standard output."""
     where = f"{error.filename}: " if error.filename else ""
-    return StorageFailed(
+    return StorageError(
         f"Input or output failed: {where}{error.strerror or error}.",
         {"error": str(error), "errno": error.errno},
     )
 
 
-def _without_rich() -> Refused:
-    return Refused(
+def _without_rich() -> RefusedError:
+    return RefusedError(
         Code.VALIDATION_ERROR,
         "Tables for people need the extra `cli`: install taskloom[cli]. --json works without it.",
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from taskloom.cli.output import note
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import WAL_SUFFIX
 from taskloom.runtime.board import session_dir
 from taskloom.runtime.log_verification import LogSurvey
@@ -19,12 +19,12 @@ def open_survey(given: Namespace) -> LogSurvey:
     """Return the session that was asked for, or the one that was meant.
 
     Raises:
-        Refused: There is no board, or no such session.
+        RefusedError: There is no board, or no such session.
     """
     tasks = _project(given) / given.state_dir / "tasks"
     sessions = _sessions(tasks)
     if not sessions:
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR,
             f"There is no board at {tasks}. --project DIR says where it is; the path of a "
             f"*{WAL_SUFFIX} file works anywhere.",
@@ -37,13 +37,15 @@ def find_log(given: Namespace, word: str) -> Path:
     """Return the log that `word` means.
 
     Raises:
-        Refused: There is none.
+        RefusedError: There is none.
     """
     path = as_path(word)
     if path is None:
         return find_in(open_survey(given), word)
     if not path.exists():
-        raise Refused(Code.TASK_NOT_FOUND, f"There is no file {path}.", {"wal_path": str(path)})
+        raise RefusedError(
+            Code.TASK_NOT_FOUND, f"There is no file {path}.", {"wal_path": str(path)}
+        )
     return path
 
 
@@ -58,7 +60,7 @@ def find_in(survey: LogSurvey, word: str) -> Path:
     """Return the log of a Task of this session.
 
     Raises:
-        Refused: It has no such Task; the answer names some that sound alike.
+        RefusedError: It has no such Task; the answer names some that sound alike.
     """
     path = survey.find(word)
     if path is not None:
@@ -71,7 +73,7 @@ def find_in(survey: LogSurvey, word: str) -> Path:
         hint = f"There are: {_some(names)}."
     else:
         hint = "It has none."
-    raise Refused(
+    raise RefusedError(
         Code.TASK_NOT_FOUND,
         f"This session has no Task {word!r}. {hint}",
         {"task_id": word, "near": near},
@@ -92,7 +94,7 @@ def _here() -> Path:
     try:
         return Path.cwd()
     except OSError as cause:
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR,
             f"There is no working directory any more: {cause.strerror}. --project DIR says where "
             "the board is.",
@@ -113,7 +115,7 @@ def _sessions(tasks: Path) -> list[str]:
 def _may_be_session(folder: Path) -> bool:
     try:
         session_dir(folder.parent, folder.name)
-    except Refused:
+    except RefusedError:
         return False
     return folder.is_dir()
 
@@ -140,7 +142,7 @@ def _session(given: Namespace, sessions: list[str]) -> str:
             note(f"session {sessions[0]}, the newest of {len(sessions)}; --session chooses")
         return sessions[0]
     if wanted not in sessions:
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR,
             f"There is no session {wanted!r}. There are: {_some(sessions)}.",
             {"session_id": wanted, "sessions": sessions},

@@ -11,7 +11,7 @@ from typing import Final
 from taskloom.cli.exit_codes import FINE
 from taskloom.cli.locate import find_log
 from taskloom.cli.output import console, note, print_json_line
-from taskloom.errors import StorageFailed
+from taskloom.errors import StorageError
 from taskloom.runtime.read_only_log import Entry, ReadOnlyLog
 
 LIMIT: Final = 200
@@ -56,7 +56,7 @@ def _follow(wal: ReadOnlyLog, show: Callable[[Entry], None]) -> None:
     is_there = True
     while not wal.is_over:
         if not is_there:
-            raise StorageFailed(
+            raise StorageError(
                 f"{wal.path} was removed or replaced while it was followed. What was written to "
                 "the old file is shown; nothing more will come.",
                 {"wal_path": str(wal.path)},

@@ -14,7 +14,7 @@ from taskloom.cli.exit_codes import FINE, INTERRUPTED, TROUBLE
 from taskloom.cli.find_project import find_project
 from taskloom.cli.output import console, note, print_json
 from taskloom.config import FILE_NAME
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.runtime import ListTasks
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def run(given: Namespace) -> int:
 
     project = Path(given.project or ".").absolute()
     if not project.is_dir():
-        raise Refused(Code.VALIDATION_ERROR, f"There is no directory {project}.")
+        raise RefusedError(Code.VALIDATION_ERROR, f"There is no directory {project}.")
     _check(given, project)
     _hint_at_config_above(given, project)
     shown = watcher(choose_kind(json=given.json, plain=given.plain))
@@ -59,23 +59,23 @@ def _check(given: Namespace, project: Path) -> None:
     """See that what was typed can be meant, before anything is written.
 
     Raises:
-        Refused: it cannot.
+        RefusedError: it cannot.
     """
     if _is_no_text(" ".join(given.goal)):
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR, "The goal is no text: some of its bytes are not UTF-8."
         )
     if given.resume is not None and given.session is not None:
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR, "--session names a new session, --resume one that is there."
         )
     if given.session == _LAST:
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR, f"{_LAST!r} is what --resume calls the newest session."
         )
     state = Path(given.state_dir)
     if ".." in state.parts or (project / state).resolve() == project.resolve():
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR,
             f"--state-dir {given.state_dir!r} is no directory of its own inside the project.",
         )
@@ -94,7 +94,7 @@ def open_session(given: Namespace, setup: HostSetup) -> tuple[str, str]:
     goal = " ".join(given.goal).strip()
     if given.resume is None:
         if not goal:
-            raise Refused(
+            raise RefusedError(
                 Code.VALIDATION_ERROR,
                 'Say what shall be done: taskloom run "…", or go on with a session: '
                 "taskloom run --resume SESSION",
@@ -106,7 +106,7 @@ def open_session(given: Namespace, setup: HostSetup) -> tuple[str, str]:
     if session_id == _LAST:
         known = [about for about in _known(setup) if about.kind == "run"]
         if not known:
-            raise Refused(Code.VALIDATION_ERROR, "There is no session here to go on with.")
+            raise RefusedError(Code.VALIDATION_ERROR, "There is no session here to go on with.")
         session_id = known[0].session_id
     return session_id, goal
 

@@ -13,7 +13,7 @@ import msgspec
 from taskloom.board import PAYLOADS, Event, Payload, Recorded
 from taskloom.codec.frame import Chain
 from taskloom.codec.torn_tail import DECODE_ERRORS
-from taskloom.errors import Damage
+from taskloom.errors import DamagedLogError
 from taskloom.ids import AgentId, CommandId, RunId, Seq, SessionId, StepId, TaskId
 
 
@@ -134,7 +134,7 @@ def decode(data: bytes, *, after: Seq) -> list[Line]:
     """Read whole lines that follow line `after`, with everything they say.
 
     Raises:
-        Damage: One of them does not parse, or is of an unknown type.
+        DamagedLogError: One of them does not parse, or is of an unknown type.
     """
     raw = data.split(b"\n")
     raw.pop()
@@ -143,5 +143,5 @@ def decode(data: bytes, *, after: Seq) -> list[Line]:
         try:
             lines.append(_decode_line(text))
         except DECODE_ERRORS as cause:
-            raise Damage(after + len(lines) + 1, str(cause)) from cause
+            raise DamagedLogError(after + len(lines) + 1, str(cause)) from cause
     return lines

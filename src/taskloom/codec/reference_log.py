@@ -15,7 +15,7 @@ import msgspec
 
 from taskloom.board import EventType, Task, adopt, force_step, force_task
 from taskloom.codec.torn_tail import DECODE_ERRORS
-from taskloom.errors import Damage
+from taskloom.errors import DamagedLogError
 from taskloom.ids import Seq
 
 
@@ -51,7 +51,7 @@ class ReferenceReplay:
         """Add whole lines, up to line `until` if given.
 
         Raises:
-            Damage: A line cannot be read or makes no sense.
+            DamagedLogError: A line cannot be read or makes no sense.
         """
         for text in data.split(b"\n")[:-1]:
             place = self.seq + 1
@@ -61,20 +61,20 @@ class ReferenceReplay:
                 line = _decode(text)
                 self._apply(line, place)
             except DECODE_ERRORS as cause:
-                raise Damage(place, str(cause)) from cause
+                raise DamagedLogError(place, str(cause)) from cause
             except (KeyError, ValueError, TypeError, AttributeError) as cause:
-                raise Damage(place, f"the event makes no sense: {cause!r}") from cause
+                raise DamagedLogError(place, f"the event makes no sense: {cause!r}") from cause
 
     def _apply(self, line: _Line, place: Seq) -> None:
         if line.wal_seq != place:
-            raise Damage(place, f"the line is numbered {line.wal_seq}")
+            raise DamagedLogError(place, f"the line is numbered {line.wal_seq}")
         at = line.created_at if line.created_at.tzinfo else line.created_at.replace(tzinfo=UTC)
         if line.event_type is EventType.TASK_CREATED:
             if self.task is not None:
-                raise Damage(place, "task_created can only begin a log")
+                raise DamagedLogError(place, "task_created can only begin a log")
             self.task = adopt(None, _task_of(line.payload["task"]), at, line.session_id)
         elif self.task is None:
-            raise Damage(place, "a log begins with task_created, numbered 1")
+            raise DamagedLogError(place, "a log begins with task_created, numbered 1")
         elif line.event_type is EventType.TASK_UPDATED:
             whole = line.payload.get("task_summary")
             if whole is not None:

@@ -3,10 +3,10 @@
 The same `evolve` that changes a live Task adds up its log, so the two cannot differ.
 """
 
-from taskloom.board import Done, Event, Impossible, Task, TaskCreated, create, evolve_all
+from taskloom.board import Done, Event, ImpossibleEventError, Task, TaskCreated, create, evolve_all
 from taskloom.codec.event_lines import decode, decode_step
 from taskloom.codec.torn_tail import DECODE_ERRORS
-from taskloom.errors import Damage
+from taskloom.errors import DamagedLogError
 from taskloom.ids import CommandId, RunId, Seq
 
 
@@ -26,7 +26,7 @@ class Replay:
         """Add whole lines, up to line `until` if given.
 
         Raises:
-            Damage: A line cannot be read or cannot follow; drop this replay.
+            DamagedLogError: A line cannot be read or cannot follow; drop this replay.
         """
         if self.task is None:
             data = self._begin(data)
@@ -37,11 +37,11 @@ class Replay:
         end = data.index(b"\n") + 1
         first = decode(data[:end], after=0)[0]
         if not isinstance(first.payload, TaskCreated) or first.wal_seq != 1:
-            raise Damage(1, "a log begins with task_created, numbered 1")
+            raise DamagedLogError(1, "a log begins with task_created, numbered 1")
         try:
             task = create(first.payload, first.created_at, 1, first.session_id)
-        except Impossible as cause:
-            raise Damage(1, str(cause)) from cause
+        except ImpossibleEventError as cause:
+            raise DamagedLogError(1, str(cause)) from cause
         task.event_prefix = first.event_id.removesuffix("-1")
         if first.command_id is not None:
             note_done(task, first.command_id, 1, first.actor_run_id, Event(first.payload))
@@ -58,10 +58,10 @@ class Replay:
         try:
             # Decoded one by one: what a line became is gone before the next is looked at.
             evolve_all(task, map(decode_step, raw))
-        except Impossible as cause:
-            raise Damage(task.seq + 1, str(cause)) from cause
+        except ImpossibleEventError as cause:
+            raise DamagedLogError(task.seq + 1, str(cause)) from cause
         except DECODE_ERRORS as cause:
-            raise Damage(task.seq + 1, str(cause)) from cause
+            raise DamagedLogError(task.seq + 1, str(cause)) from cause
         if b'"command_id":"' in data:
             self._note_commands(raw)
 

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from taskloom.codec.frame import SEAL_BYTES, SEAL_START, chained, crc_after, holds
-from taskloom.errors import Damage
+from taskloom.errors import DamagedLogError
 from taskloom.ids import Seq
 
 SECTOR_BYTES: Final = 512
@@ -48,7 +48,7 @@ def find_committed_prefix(data: bytes, *, after: Seq, crc: int, offset: int) -> 
     """Say how far the end of a file is whole. `data` starts at `offset`, behind line `after`.
 
     Raises:
-        Damage: What follows the whole part cannot be a torn write.
+        DamagedLogError: What follows the whole part cannot be a torn write.
     """
     end = data.rfind(b"\n") + 1
     whole = find_synced_prefix(data[:end], after=after, crc=crc)
@@ -72,12 +72,12 @@ def find_synced_prefix(lines: bytes, *, after: Seq, crc: int) -> CommittedPrefix
     last = lines[lines.rfind(b"\n", 0, end - 1) + 1 :]
     mark = read_header(last)
     if mark is None or mark.tx is None:
-        raise Damage(after + lines.count(b"\n"), "the line has no place in a decision")
+        raise DamagedLogError(after + lines.count(b"\n"), "the line has no place in a decision")
     place, size, base = mark.tx
     if not 1 <= place <= size or not 0 <= base <= mark.wal_seq - place:
-        raise Damage(mark.wal_seq, f"{list(mark.tx)} is no place in a decision")
+        raise DamagedLogError(mark.wal_seq, f"{list(mark.tx)} is no place in a decision")
     if place > 1 and place > lines.count(b"\n"):
-        raise Damage(mark.wal_seq, "the decision begins before the lines there are")
+        raise DamagedLogError(mark.wal_seq, "the decision begins before the lines there are")
     if place == size:
         return CommittedPrefix(end, mark.wal_seq, crc_after(last) or 0, 0)
     # The last decision is not whole: leave its lines out.
@@ -98,7 +98,7 @@ def _slow(data: bytes, *, after: Seq, crc: int, offset: int) -> CommittedPrefix:
             _judge(data, at, line=seq + 1, crc=running, offset=offset)
             break
         if mark.wal_seq != seq + 1 or mark.tx is None:
-            raise Damage(seq + 1, f"line {seq + 1} is numbered {mark.wal_seq}")
+            raise DamagedLogError(seq + 1, f"line {seq + 1} is numbered {mark.wal_seq}")
         at, seq, running = end, seq + 1, chained(line, running)
         if mark.tx[0] == mark.tx[1]:
             good, good_seq, good_crc = at, seq, running
@@ -111,12 +111,14 @@ def _judge(data: bytes, at: int, *, line: Seq, crc: int, offset: int) -> None:
     for other in later.split(b"\n"):
         mark = read_header(other)
         if mark is not None and (mark.tx is None or mark.tx[2] >= line):
-            raise Damage(line, "the line is damaged: later lines say that it was once whole")
+            raise DamagedLogError(
+                line, "the line is damaged: later lines say that it was once whole"
+            )
     if _has_lost_sector(data, at, offset):
         return
     if later or data.endswith(b"\n"):
         cause = "wrong checksum" if read_header(first) else "the line does not parse"
-        raise Damage(line, cause)
+        raise DamagedLogError(line, cause)
     _check_ending(data, at, line=line, crc=crc, offset=offset)
 
 
@@ -132,13 +134,13 @@ def _check_ending(data: bytes, at: int, *, line: Seq, crc: int, offset: int) -> 
     start = b'{"wal_seq":%d,' % line
     written = unfinished.rstrip(b"\0")  # What was never written reads as zeros.
     if written[: len(start)] != start[: len(written)]:
-        raise Damage(line, "this is not the beginning of a line of ours")
+        raise DamagedLogError(line, "this is not the beginning of a line of ours")
     seal = unfinished.find(SEAL_START)
     while seal >= 0:
         end = seal + SEAL_BYTES - 1
         changed = unfinished[end : end + 1] not in (b"", b"\0")
         if changed and holds(unfinished[:end] + b"\n", crc):
-            raise Damage(line, "the line does not end in a newline")
+            raise DamagedLogError(line, "the line does not end in a newline")
         seal = unfinished.find(SEAL_START, seal + 1)
 
 

@@ -13,7 +13,7 @@ from taskloom.config.config import (
     AgentsConfig,
     Config,
 )
-from taskloom.config.front_matter import Head, HeadError, Value, split_head, split_list
+from taskloom.config.front_matter import FrontMatterError, Head, Value, split_head, split_list
 from taskloom.config.hints import meant
 from taskloom.config.load import read_text, script_in
 from taskloom.ids import ID_CHARS_MAX, is_safe_id
@@ -99,7 +99,7 @@ def parse_definition(text: str, source: str, project: Path | None = None) -> Age
         head, body = split_head(text)
         _check(head)
         lists = {key: _list(head, key) for key in _LISTS}
-    except HeadError as error:
+    except FrontMatterError as error:
         raise ConfigError(f"{source}, {error}.", path=source, line=error.line) from error
     texts = {key: cast("str", head.values.get(key, "")) for key in _TEXTS}
     model = script_in(project, texts["model"]) if project else texts["model"]
@@ -120,15 +120,17 @@ def _check(head: Head) -> None:
     known = (*_TEXTS, *_LISTS)
     for key, value in head.values.items():
         if key not in known:
-            raise HeadError(head.lines[key], f"`{key}` means nothing here. {meant(key, known)}")
+            raise FrontMatterError(
+                head.lines[key], f"`{key}` means nothing here. {meant(key, known)}"
+            )
         if key in _TEXTS and not isinstance(value, str):
-            raise HeadError(head.lines[key], f"`{key}` is one text, and no list")
+            raise FrontMatterError(head.lines[key], f"`{key}` is one text, and no list")
     for key in _REQUIRED:
         if not head.values.get(key):
-            raise HeadError(head.lines.get(key, 1), f"`{key}` is missing; write `{key}: …`")
+            raise FrontMatterError(head.lines.get(key, 1), f"`{key}` is missing; write `{key}: …`")
     name = cast("str", head.values["id"])
     if not is_safe_id(name):
-        raise HeadError(
+        raise FrontMatterError(
             head.lines["id"],
             f"`id` must be 1 to {ID_CHARS_MAX} characters of a-z, 0-9, - and _; got {name[:100]!r}",
         )

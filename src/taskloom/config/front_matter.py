@@ -17,7 +17,7 @@ _BEGINS_OTHERWISE: Final = "|>&*!%@`{"
 Value = str | tuple[str, ...]
 
 
-class HeadError(Exception):
+class FrontMatterError(Exception):
     """A line of a head that cannot be understood."""
 
     def __init__(self, line: int, what: str) -> None:
@@ -37,20 +37,22 @@ def split_head(text: str) -> tuple[Head, str]:
     """Return the head of a text, and the body below it.
 
     Raises:
-        HeadError: there is no head, or it holds what is not understood.
+        FrontMatterError: there is no head, or it holds what is not understood.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if not _FENCE.fullmatch(lines[0]):
-        raise HeadError(1, "a definition begins with a line `---`, then `id: …` and the like")
+        raise FrontMatterError(
+            1, "a definition begins with a line `---`, then `id: …` and the like"
+        )
     end = next((n for n, line in enumerate(lines[1:], 1) if _FENCE.fullmatch(line)), None)
     if end is None:
-        raise HeadError(1, "the head has no end: write a line `---` below it")
+        raise FrontMatterError(1, "the head has no end: write a line `---` below it")
     head = Head({}, {})
     for number, line in enumerate(lines[1:end], start=2):
         if line.strip() and not line.lstrip().startswith("#"):
             key, value = _read(number, line)
             if key in head.values:
-                raise HeadError(number, f"`{key}` stands there twice")
+                raise FrontMatterError(number, f"`{key}` stands there twice")
             head.values[key] = value
             head.lines[key] = number
     return head, "\n".join(lines[end + 1 :]).strip()
@@ -58,19 +60,21 @@ def split_head(text: str) -> tuple[Head, str]:
 
 def _read(number: int, line: str) -> tuple[str, Value]:
     if line.lstrip().startswith("- "):
-        raise HeadError(number, "write a list on one line, as in `tags: [first, second]`")
+        raise FrontMatterError(number, "write a list on one line, as in `tags: [first, second]`")
     if line[0].isspace():
-        raise HeadError(number, "a line that is set in is not understood; write `key: value`")
+        raise FrontMatterError(
+            number, "a line that is set in is not understood; write `key: value`"
+        )
     found = _LINE.match(line)
     if found is None:
-        raise HeadError(number, f"write `key: value`; got {line.strip()[:60]!r}")
+        raise FrontMatterError(number, f"write `key: value`; got {line.strip()[:60]!r}")
     return found[1], _value(number, (found[2] or "").strip())
 
 
 def _value(number: int, text: str) -> Value:
     if text.startswith("["):
         if not text.endswith("]"):
-            raise HeadError(number, "a list ends with `]` on the same line")
+            raise FrontMatterError(number, "a list ends with `]` on the same line")
         return split_list(number, text[1:-1])
     return _scalar(number, text)
 
@@ -85,7 +89,7 @@ def split_list(number: int, text: str) -> tuple[str, ...]:
         items.append(_scalar(number, rest[:end].strip()))
         rest = rest[end:].lstrip()
         if rest and not rest.startswith(","):
-            raise HeadError(number, f"a comma is missing before {rest[:40]!r}")
+            raise FrontMatterError(number, f"a comma is missing before {rest[:40]!r}")
         rest = rest[1:].lstrip()
     return tuple(item for item in items if item)
 
@@ -102,5 +106,7 @@ def _scalar(number: int, text: str) -> str:
             return inner.replace("''", "'")
         return re.sub(r"\\([\"\\])", r"\1", inner)
     if text and (text[0] in _BEGINS_OTHERWISE or text[0] in "\"'[]"):
-        raise HeadError(number, f"{text[:40]!r} is not understood; put it in quotes, on one line")
+        raise FrontMatterError(
+            number, f"{text[:40]!r} is not understood; put it in quotes, on one line"
+        )
     return text.split(" #", 1)[0].rstrip()

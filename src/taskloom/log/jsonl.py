@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeVar
 
-from taskloom.errors import StorageFailed
+from taskloom.errors import StorageError
 from taskloom.ids import WAL_SUFFIX
 from taskloom.log.disk import CREATE, READ_ONLY, Disk, OsDisk
 from taskloom.log.jsonl_wal import JsonlWal, failed, write_all
@@ -140,7 +140,7 @@ class JsonlLog:
         """Set aside a file whose creation a crash cut short; tell whether it was one."""
         try:
             wal = JsonlWal(self._disk, path, self._torn_dir, durable=self._durable)
-        except StorageFailed:
+        except StorageError:
             return False  # A link, a pipe, a directory: not ours to touch.
         try:
             wal.acquire(wait=True)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 
-from taskloom.errors import Damage, Fenced, StorageFailed
+from taskloom.errors import DamagedLogError, FencedError, StorageError
 from taskloom.log.disk import READ_ONLY, READ_WRITE, Disk
 from taskloom.log.protocol import Position, TornTail
 from taskloom.log.quarantine import quarantine_tail
@@ -33,14 +33,14 @@ class JsonlWal:
         """Open the file, for reading only where writing is not allowed; or take an open one.
 
         Raises:
-            StorageFailed: It cannot be opened at all.
+            StorageError: It cannot be opened at all.
         """
         self._disk = disk
         self._path = path
         self._torn_dir = torn_dir
         self._durable = durable
         self._torn: TornTail | None = None
-        self._unmended: StorageFailed | None = None
+        self._unmended: StorageError | None = None
         """Why a torn tail is still in the way."""
         self._name_is_safe = False
         """Whether the directory is known to hold the file's name, come what may."""
@@ -147,7 +147,7 @@ class JsonlWal:
             return
         if unread < 0:
             size = reader.offset + unread
-            raise Damage(reader.position.seq, f"the file was cut to {size} bytes")
+            raise DamagedLogError(reader.position.seq, f"the file was cut to {size} bytes")
         if self._held and self._writable and self._durable:
             self._secure()
         try:
@@ -192,7 +192,7 @@ class JsonlWal:
     def append(self, lines: bytes, *, after: Position, then: Position) -> None:
         """Write, and wait until it is safe."""
         if not self._held:
-            raise StorageFailed(
+            raise StorageError(
                 f"{self._path} was closed in the middle of a turn; ask again.",
                 {"wal_path": str(self._path), "outcome": "not_written"},
             )
@@ -202,7 +202,7 @@ class JsonlWal:
             raise self._unmended
         start = self._reader.offset
         if after != self._reader.position or self._unread_bytes():
-            raise Fenced(after.seq, self.position.seq)
+            raise FencedError(after.seq, self.position.seq)
         try:
             write_all(self._disk, self._fd, lines)
             if self._durable:
@@ -211,14 +211,14 @@ class JsonlWal:
             raise self._give_up(start, cause) from cause
         self._reader.skip(len(lines), then)
 
-    def _read_only(self) -> StorageFailed:
+    def _read_only(self) -> StorageError:
         why = "was written by another program" if self.is_foreign else "may not be written to"
-        return StorageFailed(
+        return StorageError(
             f"{self._path} {why} and is only read here. Create a new Task for further work.",
             {"wal_path": str(self._path), "outcome": "not_written"},
         )
 
-    def _give_up(self, start: int, cause: OSError) -> StorageFailed:
+    def _give_up(self, start: int, cause: OSError) -> StorageError:
         outcome = "not_written"
         try:
             self._disk.truncate(self._fd, start)
@@ -239,7 +239,7 @@ class JsonlWal:
         try:
             if any(True for _ in self.news()):
                 return False
-        except Damage:
+        except DamagedLogError:
             return False
         if self.is_foreign or (self._torn is not None and self._torn.kept_in is None):
             return False
@@ -269,14 +269,14 @@ def write_all(disk: Disk, fd: int, data: bytes | bytearray) -> None:
         rest = rest[disk.write(fd, rest) :]
 
 
-def failed(what: str, path: Path, cause: OSError, outcome: str = "not_written") -> StorageFailed:
+def failed(what: str, path: Path, cause: OSError, outcome: str = "not_written") -> StorageError:
     """Return the error that says what could not be done to which file, and what to do now."""
     advice = (
         "Nothing was changed; try again when the cause is gone."
         if outcome == "not_written"
         else "Whether the change is there is not known; ask again with the same command_id."
     )
-    return StorageFailed(
+    return StorageError(
         f"{path} could not be {what}: {cause.strerror or cause}. {advice}",
         {"wal_path": str(path), "error": str(cause), "errno": cause.errno, "outcome": outcome},
     )

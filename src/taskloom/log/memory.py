@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock, RLock
 
-from taskloom.errors import Fenced
+from taskloom.errors import FencedError
 from taskloom.log.protocol import START, Position, TornTail, Wal, WalInfo, path_conflict
 
 
@@ -110,7 +110,7 @@ class MemoryWal:
     def append(self, lines: bytes, *, after: Position, then: Position) -> None:
         """Append."""
         if self._kept.position != after:
-            raise Fenced(after.seq, self._kept.position.seq)
+            raise FencedError(after.seq, self._kept.position.seq)
         self._kept.lines += lines
         self._kept.position = then
         self.read_to(len(self._kept.lines), then)

@@ -7,7 +7,7 @@ passes the contract suite in `taskloom.testing.log_contract`:
 1. Lines are numbered 1, 2, 3… without a gap.
 2. When `append` returns, what it wrote survives a crash of this process, and a power cut too
    unless the log was told not to care.
-3. Of two appends with the same `after`, exactly one succeeds; the other is `Fenced`.
+3. Of two appends with the same `after`, exactly one succeeds; the other is `FencedError`.
 4. A write torn by a crash is never read, and the next append takes its place.
 5. Of two `create`s of one name, exactly one succeeds.
 6. A failed append leaves nothing behind that could be read later, or says that it might have.
@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import Seq
 
 
@@ -95,7 +95,7 @@ class Wal(Protocol):
         """Return how much was appended since `news` or `append` last looked.
 
         Raises:
-            StorageFailed: That cannot be told.
+            StorageError: That cannot be told.
         """
         ...
 
@@ -105,8 +105,8 @@ class Wal(Protocol):
         Within a turn, a torn tail that it comes upon is set aside.
 
         Raises:
-            Damage: The log is not what it was.
-            StorageFailed: It cannot be read.
+            DamagedLogError: The log is not what it was.
+            StorageError: It cannot be read.
         """
         ...
 
@@ -114,8 +114,8 @@ class Wal(Protocol):
         """Append the lines of whole decisions within a turn, durably.
 
         Raises:
-            Fenced: The log does not end at `after`.
-            StorageFailed: It could not be written. The turn is over, and what this handle has
+            FencedError: The log does not end at `after`.
+            StorageError: It could not be written. The turn is over, and what this handle has
                 read is no longer to be trusted: `rewind`.
         """
         ...
@@ -144,8 +144,8 @@ class Log(Protocol):
         """Make a new log that holds `lines`, durably.
 
         Raises:
-            Refused: `path_conflict`: there is one of that name.
-            StorageFailed: It could not be written; no trace of it is left.
+            RefusedError: `path_conflict`: there is one of that name.
+            StorageError: It could not be written; no trace of it is left.
         """
         ...
 
@@ -162,9 +162,9 @@ class Log(Protocol):
         ...
 
 
-def path_conflict(name: str, path: str) -> Refused:
+def path_conflict(name: str, path: str) -> RefusedError:
     """Return the error that a log of this name exists."""
-    return Refused(
+    return RefusedError(
         Code.PATH_CONFLICT,
         f"There is a log named {name!r} already. Nothing was overwritten; choose another wal_name.",
         {"wal_name": name, "wal_path": path},

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from taskloom.codec import find_committed_prefix, find_synced_prefix, is_framed, read_header
-from taskloom.errors import Damage
+from taskloom.errors import DamagedLogError
 from taskloom.log.disk import Disk
 from taskloom.log.protocol import START, Position
 
@@ -29,7 +29,7 @@ class Reader:
         """Yield what stands between here and `size_bytes`.
 
         Raises:
-            Damage: A line is not what was written.
+            DamagedLogError: A line is not what was written.
         """
         held = b""
         at = self.offset
@@ -70,7 +70,7 @@ class Reader:
         if whole is None or whole.size_bytes == 0:
             return b""
         if whole.seq <= seq:
-            raise Damage(seq + 1, f"the line is numbered {whole.seq}")
+            raise DamagedLogError(seq + 1, f"the line is numbered {whole.seq}")
         self.skip(whole.size_bytes, Position(whole.seq, whole.crc))
         return lines if whole.size_bytes == len(lines) else held[: whole.size_bytes]
 

@@ -1,6 +1,6 @@
 """Middlewares that come with the house: planning and reduction of tool results."""
 
-from taskloom.middleware.plan import PlanChanged, PlanItem, PlanRefused, PlanTasks
+from taskloom.middleware.plan import PlanChanged, PlanItem, PlanRefusedError, PlanTasks
 from taskloom.middleware.reduction import (
     ClearResult,
     ReductionWarning,
@@ -16,7 +16,7 @@ __all__ = [
     "ClearResult",
     "PlanChanged",
     "PlanItem",
-    "PlanRefused",
+    "PlanRefusedError",
     "PlanTasks",
     "ReductionWarning",
     "Retention",

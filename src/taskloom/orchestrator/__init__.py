@@ -5,8 +5,8 @@ from taskloom.orchestrator.event_bus import EventBus, Listener, RunOutput
 from taskloom.orchestrator.events import RunEvent, SessionEvent
 from taskloom.orchestrator.executors.agent import AgentExecutor
 from taskloom.orchestrator.executors.executor import Emit, Executor, Job, Outcome, WorkerHandle
-from taskloom.orchestrator.executors.function import FunctionExecutor, FunctionFailed
-from taskloom.orchestrator.executors.program import ProgramExecutor, ProgramFailed
+from taskloom.orchestrator.executors.function import FunctionExecutor, FunctionWorkerError
+from taskloom.orchestrator.executors.program import ProgramExecutor, ProgramWorkerError
 from taskloom.orchestrator.orchestrator import Orchestrator
 from taskloom.orchestrator.plan_runner import PlanReport
 from taskloom.orchestrator.pool import ConfigError, Pool, Worker, check_pools
@@ -24,7 +24,7 @@ __all__ = [
     "EventBus",
     "Executor",
     "FunctionExecutor",
-    "FunctionFailed",
+    "FunctionWorkerError",
     "Job",
     "Listener",
     "Orchestrator",
@@ -32,7 +32,7 @@ __all__ = [
     "PlanReport",
     "Pool",
     "ProgramExecutor",
-    "ProgramFailed",
+    "ProgramWorkerError",
     "RunEvent",
     "RunOutput",
     "RunReport",

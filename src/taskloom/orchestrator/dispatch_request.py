@@ -44,7 +44,7 @@ def read_dispatch_request(value: object) -> DispatchRequest:
     """Read what a model sent.
 
     Raises:
-        Refused: something is missing, unknown or of the wrong kind.
+        RefusedError: something is missing, unknown or of the wrong kind.
     """
     given = validation.fields(value, "$", required=("task_id", "instruction"), optional=_OPTIONAL)
     # A null is a field left out: models send them.

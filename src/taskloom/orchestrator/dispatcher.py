@@ -19,7 +19,7 @@ from taskloom.board import (
     TaskStatus,
     query_steps,
 )
-from taskloom.errors import Code, Refused, TaskloomError
+from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import RunId, TaskId
 from taskloom.orchestrator.dispatch_request import DispatchRequest
 from taskloom.orchestrator.events import RunEvent, SessionEvent
@@ -71,14 +71,14 @@ class Dispatcher:
         """Return when new runs may start.
 
         Raises:
-            Refused: none may any more.
+            RefusedError: none may any more.
         """
         await self._may_start.wait()
         self._require_open()
 
     def _require_open(self) -> None:
         if self.is_closed:
-            raise Refused(
+            raise RefusedError(
                 Code.WORKER_NOT_AVAILABLE,
                 "This session is being closed, so no worker can be started. What the board holds "
                 "stays; go on from there in the next session.",
@@ -88,7 +88,7 @@ class Dispatcher:
         """Choose a worker and start its run; if no step in scope is ready, say so instead.
 
         Raises:
-            Refused: the dispatch cannot be; no run has started.
+            RefusedError: the dispatch cannot be; no run has started.
         """
         await self.until_started()
         try:
@@ -231,7 +231,7 @@ class Dispatcher:
             )
             try:
                 await self.worker_runner.board.send(renewal, worker_run.actor)
-            except Refused:
+            except RefusedError:
                 # It is lost, or it is being finished: then it has no fence in a moment.
                 if (
                     worker_run.fence == fence
@@ -265,7 +265,7 @@ class Dispatcher:
         """Return why there is nothing to do for a run; empty if there is.
 
         Raises:
-            Refused: the Task takes no dispatch, or has no such steps.
+            RefusedError: the Task takes no dispatch, or has no such steps.
         """
         order, actor = worker_run.order, worker_run.actor
 
@@ -298,14 +298,14 @@ class Dispatcher:
 
 def _check_dispatchable(task: Task) -> None:
     if task.is_terminal:
-        raise Refused(
+        raise RefusedError(
             Code.TASK_NOT_DISPATCHABLE,
             f"Task {task.task_id!r} is {task.status.value}, and that is final: no worker can be "
             "dispatched to it. Create a new Task for further work.",
             {"task_id": task.task_id, "status": task.status.value},
         )
     if task.status is TaskStatus.BLOCKED:
-        raise Refused(
+        raise RefusedError(
             Code.TASK_NOT_DISPATCHABLE,
             f"Task {task.task_id!r} is blocked. Reopen it first: task_update with update_task and "
             "status pending.",
@@ -316,7 +316,7 @@ def _check_dispatchable(task: Task) -> None:
 def _check_steps(task: Task, order: DispatchRequest) -> None:
     unknown = [one for one in order.allowed_step_ids or () if one not in task.steps]
     if unknown:
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR,
             f"$.allowed_step_ids names steps that Task {task.task_id!r} does not have: "
             f"{', '.join(unknown[:_NAMED_MAX])}. task_query_steps shows which there are.",
@@ -331,7 +331,7 @@ def _narrowed(slot: WorkerSlot, order: DispatchRequest) -> frozenset[str]:
     beyond = [name for name in order.allowed_tools if name not in slot.tools]
     if beyond:
         known = ", ".join(sorted(slot.tools)) or "none"
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR,
             f"$.allowed_tools names {beyond[0]!r}, which worker {slot.agent_id!r} does not have; a "
             f"dispatch can only narrow its tools. They are: {known}.",

@@ -22,7 +22,7 @@ from taskloom.board import (
     Task,
     TaskStatus,
 )
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import AgentId, PoolId, StepId, TaskId
 from taskloom.orchestrator.dispatch_request import DispatchRequest
 from taskloom.orchestrator.dispatcher import Dispatcher
@@ -161,7 +161,7 @@ class PlanRunner:
         if not slot.worker.executor.claims:
             try:
                 step = await worker_runner.claim(worker_run, step_id)
-            except Refused as refused:
+            except RefusedError as refused:
                 slot.worker_run = None
                 if refused.code not in _TAKEN:
                     raise

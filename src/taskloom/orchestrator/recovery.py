@@ -20,7 +20,7 @@ from taskloom.board import (
     UpdateStep,
 )
 from taskloom.board.status import HELD
-from taskloom.errors import Refused
+from taskloom.errors import RefusedError
 from taskloom.ids import AgentId, PoolId, RunId, StepId, TaskId
 from taskloom.orchestrator.worker_run import WorkerRun
 from taskloom.runtime import Board
@@ -59,7 +59,7 @@ async def release_orphaned_steps(
             )
             try:
                 await board.send(again, actor)
-            except Refused:
+            except RefusedError:
                 continue  # Somebody else reopened it, or the Task is over.
             given.append(f"{line.task_id}/{step_id}")
     return given
@@ -76,7 +76,7 @@ async def reopen_stopped(board: Board, actor: Actor, worker_runs: Iterable[Worke
         ):
             continue
         reopen = ReopenStep(step_id=worker_run.step_id, reason="its worker was called back")
-        with suppress(Refused):  # Whoever reopened or ended it meanwhile had a reason.
+        with suppress(RefusedError):  # Whoever reopened or ended it meanwhile had a reason.
             await board.send(UpdateBoard(task_id=worker_run.task_id, operations=(reopen,)), actor)
 
 
@@ -94,7 +94,7 @@ async def fail_held(board: Board, task_id: TaskId, held: Held) -> None:
     )
     try:
         await board.send(failed, worker)
-    except Refused:
+    except RefusedError:
         return  # Its lease ran out this very moment: it has come back by itself.
 
 

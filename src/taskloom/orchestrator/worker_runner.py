@@ -21,13 +21,13 @@ from taskloom.board import (
     UpdateStep,
 )
 from taskloom.board.views import view_step
-from taskloom.errors import Code, Refused, TaskloomError
+from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import StepId
 from taskloom.orchestrator.errors import error_of, shielded, short
 from taskloom.orchestrator.event_bus import EventBus, RunOutput
 from taskloom.orchestrator.events import RunEvent, SessionEvent
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
-from taskloom.orchestrator.executors.result_check import ResultWrong, read_result
+from taskloom.orchestrator.executors.result_check import InvalidResultError, read_result
 from taskloom.orchestrator.worker_run import RunReport, WorkerRun
 from taskloom.orchestrator.worker_slots import WorkerSlot
 from taskloom.runtime import Board
@@ -179,7 +179,7 @@ class WorkerRunner:
         """Claim a step for a run, and keep what its later writes must carry.
 
         Raises:
-            Refused: the step is not to be had.
+            RefusedError: the step is not to be had.
         """
         claiming = ClaimStep(task_id=run.task_id, step_id=step_id)
         receipt = await self.board.send(claiming, run.actor)
@@ -201,7 +201,7 @@ class WorkerRunner:
         for step in (await self.board.query(query, run.actor)).steps:
             try:
                 return await self.claim(run, step.step_id)
-            except Refused as refused:
+            except RefusedError as refused:
                 if refused.code not in (Code.STEP_ALREADY_CLAIMED, Code.STEP_NOT_READY):
                     raise
                 self.tell(RunEvent.STEP_CLAIM_SKIPPED, run, code=refused.code.value)
@@ -267,7 +267,7 @@ class WorkerRunner:
                 await self.board.send(failed, run.actor)
             else:
                 await self.board.send(EndRun(task_id=run.task_id, outcome=how), run.actor)
-        except Refused:
+        except RefusedError:
             return None  # It no longer held anything, or the Task is over.
         except TaskloomError as error:
             return error  # The lease will run out, and the step comes back by itself.
@@ -327,7 +327,7 @@ class WorkerRunner:
             return None
         try:
             result["data"] = read_result(outcome.text, outcome.data, schema)
-        except ResultWrong as wrong:
+        except InvalidResultError as wrong:
             self.tell(RunEvent.CHILD_SCHEMA_FAILED, run, error=str(wrong))
             return {
                 "code": Code.VALIDATION_ERROR.value,
@@ -392,4 +392,4 @@ def _free(run: WorkerRun, slot: WorkerSlot) -> None:
 
 def _is_lost(error: BaseException) -> bool:
     """Tell whether the step or its whole Task is no longer the run's to write."""
-    return isinstance(error, Refused) and error.code in (Code.LEASE_LOST, Code.TASK_TERMINAL)
+    return isinstance(error, RefusedError) and error.code in (Code.LEASE_LOST, Code.TASK_TERMINAL)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import AgentId, PoolId
 from taskloom.orchestrator.pool import Pool, Worker, check_pools, named_workers
 from taskloom.orchestrator.worker_run import WorkerRun
@@ -87,11 +87,11 @@ class WorkerSlots:
         """Return the seats of one pool.
 
         Raises:
-            Refused: there is no such pool.
+            RefusedError: there is no such pool.
         """
         if pool_id not in self._pools:
             known = ", ".join(self._pools)
-            raise Refused(
+            raise RefusedError(
                 Code.WORKER_NOT_AVAILABLE,
                 f"There is no worker pool {pool_id!r}. Pools: {known}.",
                 {"worker_pool_id": pool_id, "worker_pool_ids": list(self._pools)},
@@ -102,7 +102,7 @@ class WorkerSlots:
         """Return the named worker, or the first idle one of the pool, and why it was taken.
 
         Raises:
-            Refused: there is no such worker, or it is busy, or all are.
+            RefusedError: there is no such worker, or it is busy, or all are.
         """
         if agent_id is not None:
             return self._named(pool_id, agent_id), "specified_worker"
@@ -111,7 +111,7 @@ class WorkerSlots:
         for slot in slots:
             if slot.status == "idle":
                 return slot, "first_idle"
-        raise Refused(
+        raise RefusedError(
             Code.WORKER_POOL_BUSY,
             f"All {len(slots)} workers of pool {pool_id!r} are busy. Wait for one with "
             "wait_workers, or cancel one with cancel_worker.",
@@ -124,7 +124,7 @@ class WorkerSlots:
             if slot.agent_id != agent_id:
                 continue
             if slot.status != "idle":
-                raise Refused(
+                raise RefusedError(
                     Code.WORKER_BUSY,
                     f"Worker {agent_id!r} is {slot.status}. Wait for it with wait_workers, or "
                     "leave worker_agent_id out to take any idle one.",
@@ -132,7 +132,7 @@ class WorkerSlots:
                 )
             return slot
         where = f" in pool {pool_id!r}" if pool_id is not None else ""
-        raise Refused(
+        raise RefusedError(
             Code.WORKER_NOT_AVAILABLE,
             f"There is no worker {agent_id!r}{where}. list_workers shows who there is.",
             {"worker_agent_id": agent_id, "worker_pool_id": pool_id},

@@ -43,7 +43,7 @@ from taskloom.board import (
 )
 from taskloom.board.actor import require_sight
 from taskloom.board.validation import kind, refuse
-from taskloom.errors import Code, Refused, TaskloomError
+from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import AgentId, PoolId, RunId, Seq, SessionId, StepId, TaskId
 from taskloom.log import Durability, JsonlLog, Log
 from taskloom.runtime.change_signal import ChangeSignal
@@ -113,9 +113,9 @@ class Board:
         """Carry out a command; return when it is durable.
 
         Raises:
-            Refused: The answer is no, and nothing changed.
-            StorageFailed: It could not be made durable.
-            Unavailable: The Task's log is damaged.
+            RefusedError: The answer is no, and nothing changed.
+            StorageError: It could not be made durable.
+            UnavailableError: The Task's log is damaged.
         """
         if isinstance(command, CreateTask):
             return await _in_thread(lambda: self.session.create(command, actor))
@@ -319,10 +319,10 @@ def session_dir(project: Path, session_id: SessionId, state_dir: str = ".taskloo
     """Return where a session's logs are.
 
     Raises:
-        Refused: The session's id cannot be a directory's name.
+        RefusedError: The session's id cannot be a directory's name.
     """
     if not isinstance(session_id, str) or not _SESSION.fullmatch(session_id):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR,
             "$.session_id must be 1 to 128 letters, digits, dots, - and _, and not begin with a "
             f"dot; got {str(session_id)[:128]!r}.",

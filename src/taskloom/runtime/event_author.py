@@ -4,7 +4,7 @@ from datetime import datetime
 
 from taskloom.board import Actor, Task
 from taskloom.codec import EventAuthor
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import CommandId
 
 
@@ -24,7 +24,7 @@ def author_of(task: Task, actor: Actor, now: datetime, command_id: CommandId | N
 def check_session(task: Task, actor: Actor) -> None:
     """Refuse an actor of another session."""
     if actor.session_id != task.session_id and not task.foreign:
-        raise Refused(
+        raise RefusedError(
             Code.PERMISSION_DENIED,
             f"Task {task.task_id!r} belongs to session {task.session_id!r}; an agent of session "
             f"{actor.session_id!r} cannot change it.",

@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from taskloom.board import TERMINAL_EVENTS, EventType, Payload
 from taskloom.codec import Line, decode
-from taskloom.errors import Damage, Unavailable
+from taskloom.errors import DamagedLogError, UnavailableError
 from taskloom.ids import AgentId, CommandId, EventId, RunId, Seq, StepId, TaskId
 from taskloom.log import Wal
 from taskloom.runtime.task_writer import TaskWriter
@@ -97,7 +97,7 @@ def _read(wal: Wal) -> list[Record]:
         before = wal.position.seq
         piece = next(wal.news(), b"")
         return [record_of(line) for line in decode(piece, after=before)]
-    except Damage as damage:
-        raise Unavailable(wal.path, damage.line, damage.cause) from damage
+    except DamagedLogError as damage:
+        raise UnavailableError(wal.path, damage.line, damage.cause) from damage
     finally:
         wal.release()

@@ -66,7 +66,7 @@ class CommandMemory:
         """Tell whether this very command was carried out before.
 
         Raises:
-            Refused: Its id was used for another command, or by another run.
+            RefusedError: Its id was used for another command, or by another run.
         """
         command_id = command.command_id
         if command_id is None:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from taskloom.board import TaskLine, TaskPage, TaskStatus
-from taskloom.errors import Refused, StorageFailed, TaskloomError, Unavailable
+from taskloom.errors import RefusedError, StorageError, TaskloomError, UnavailableError
 from taskloom.ids import WAL_SUFFIX, Seq, TaskId, wal_stem
 from taskloom.log import JsonlLog
 from taskloom.runtime.listing import ListTasks
@@ -119,12 +119,12 @@ def verify(path: Path, *, watch: ChangeSignal | None = None) -> Finding:
         return Finding(wal_path=str(path), health=Health.MISSING, cause=cause)
     try:
         seen = inspect(path, watch=watch)
-    except Unavailable as error:
+    except UnavailableError as error:
         return _unavailable(path, size, error)
-    except Refused:
+    except RefusedError:
         cause = "it is not a regular file"
         return Finding(wal_path=str(path), health=Health.NOT_A_FILE, cause=cause)
-    except StorageFailed as error:
+    except StorageError as error:
         cause = str(error.details["error"])
         return Finding(wal_path=str(path), health=Health.UNREADABLE, size_bytes=size, cause=cause)
     return Finding(
@@ -139,7 +139,7 @@ def verify(path: Path, *, watch: ChangeSignal | None = None) -> Finding:
     )
 
 
-def _unavailable(path: Path, size: int, error: Unavailable) -> Finding:
+def _unavailable(path: Path, size: int, error: UnavailableError) -> Finding:
     line, cause = error.details["line"], str(error.details["error"])
     assert isinstance(line, int)
     if cause == NOTHING_WHOLE:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from taskloom.errors import StorageFailed
+from taskloom.errors import StorageError
 from taskloom.ids import Seq
 
 _T = TypeVar("_T")
@@ -30,13 +30,13 @@ class PendingAnswer(Generic[_T]):
         return self.outcome
 
 
-class WouldBlock(Exception):
+class WouldBlockError(Exception):
     """What was asked takes longer than an event loop should be held up."""
 
 
-def interrupted(path: str) -> StorageFailed:
+def interrupted(path: str) -> StorageError:
     """Return the error for a write of which nobody knows how far it came."""
-    return StorageFailed(
+    return StorageError(
         f"Writing {path} was interrupted. Whether the change is there is not known; ask again "
         "with the same command_id.",
         {"wal_path": path, "outcome": "unknown"},

@@ -16,7 +16,7 @@ import msgspec
 
 from taskloom.board import TERMINAL_EVENTS, Task, TaskView, view_task
 from taskloom.codec import DECODE_ERRORS, ReferenceReplay, Replay
-from taskloom.errors import Code, Damage, Refused, StorageFailed, Unavailable
+from taskloom.errors import Code, DamagedLogError, RefusedError, StorageError, UnavailableError
 from taskloom.ids import Seq, SessionId
 from taskloom.log import Disk, OsDisk, Reader
 from taskloom.log.disk import READ_ONLY
@@ -66,9 +66,9 @@ def inspect(path: Path, *, at: Seq | None = None, watch: ChangeSignal | None = N
     so whether a log can be trusted does not depend on the moment that is asked for.
 
     Raises:
-        Refused: The path leads to a pipe, a device or the like.
-        Unavailable: The log is damaged.
-        StorageFailed: It cannot be read.
+        RefusedError: The path leads to a pipe, a device or the like.
+        UnavailableError: The log is damaged.
+        StorageError: It cannot be read.
     """
     with closing(ReadOnlyLog(path)) as wal, wal.trusting():
         with gc_paused():
@@ -92,7 +92,7 @@ def _replay(wal: "ReadOnlyLog", at: Seq | None, watch: ChangeSignal | None) -> T
         if watch is not None:
             watch(len(piece))
     if replay is None or replay.task is None:
-        raise Damage(1, NOTHING_WHOLE)
+        raise DamagedLogError(1, NOTHING_WHOLE)
     return replay.task
 
 
@@ -113,8 +113,8 @@ class ReadOnlyLog:
         """Open it.
 
         Raises:
-            Refused: It is a pipe, a device or the like.
-            StorageFailed: It cannot be opened.
+            RefusedError: It is a pipe, a device or the like.
+            StorageError: It cannot be opened.
         """
         self.path = path
         self._disk: Disk = disk or OsDisk()
@@ -149,8 +149,8 @@ class ReadOnlyLog:
         The lock is held for one piece at a time: a reader may be slow, and no writer waits for it.
 
         Raises:
-            Damage: The log is not what it was.
-            StorageFailed: It cannot be read.
+            DamagedLogError: The log is not what it was.
+            StorageError: It cannot be read.
         """
         self.torn_bytes = 0
         end = 0
@@ -173,7 +173,7 @@ class ReadOnlyLog:
             try:
                 size = self._disk.size(self._fd)
                 if size < self._reader.offset:
-                    raise Damage(self.seq, f"the file was cut to {size} bytes")
+                    raise DamagedLogError(self.seq, f"the file was cut to {size} bytes")
                 yield size
             finally:
                 self._disk.unlock(self._fd)
@@ -182,8 +182,8 @@ class ReadOnlyLog:
         """Yield what was appended since as entries, those behind line `after`.
 
         Raises:
-            Unavailable: The log is damaged.
-            StorageFailed: It cannot be read.
+            UnavailableError: The log is damaged.
+            StorageError: It cannot be read.
         """
         with self.trusting():
             for piece in self.news():
@@ -192,18 +192,18 @@ class ReadOnlyLog:
                     if entry.wal_seq > after:
                         yield entry
             if self.seq == 0:
-                raise Damage(1, NOTHING_WHOLE)
+                raise DamagedLogError(1, NOTHING_WHOLE)
 
     @contextmanager
     def trusting(self) -> Generator[None]:
         """Turn damage into the answer that this Task is unavailable."""
         try:
             yield
-        except Damage as damage:
-            raise Unavailable(str(self.path), damage.line, damage.cause) from damage
+        except DamagedLogError as damage:
+            raise UnavailableError(str(self.path), damage.line, damage.cause) from damage
         except _SENSELESS as cause:
             what = f"the events up to here make no sense: {cause!r}"
-            raise Unavailable(str(self.path), self.seq, what) from cause
+            raise UnavailableError(str(self.path), self.seq, what) from cause
 
     def close(self) -> None:
         """Close the file; the lock goes with it."""
@@ -221,9 +221,9 @@ def _entries(piece: bytes, *, last: Seq) -> Iterator[Entry]:
         try:
             entry = _decode(line)
         except DECODE_ERRORS as cause:
-            raise Damage(seq, str(cause)) from cause
+            raise DamagedLogError(seq, str(cause)) from cause
         if entry.wal_seq != seq:
-            raise Damage(seq, f"the line is numbered {entry.wal_seq}")
+            raise DamagedLogError(seq, f"the line is numbered {entry.wal_seq}")
         yield entry
 
 
@@ -234,7 +234,7 @@ def _require_file(path: Path) -> None:
     """
     mode = path.stat().st_mode
     if not (S_ISREG(mode) or S_ISDIR(mode)):
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR, f"{path} is not a regular file.", {"wal_path": str(path)}
         )
 
@@ -244,7 +244,7 @@ def _storage(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as cause:
-        raise StorageFailed(
+        raise StorageError(
             f"{path} could not be read: {cause.strerror or cause}. Nothing was changed.",
             {"wal_path": str(path), "error": str(cause), "errno": cause.errno},
         ) from cause

@@ -2,7 +2,7 @@
 
 from taskloom.board import Task
 from taskloom.codec import ReferenceReplay, Replay
-from taskloom.errors import Damage
+from taskloom.errors import DamagedLogError
 from taskloom.ids import Seq
 from taskloom.log import Wal
 from taskloom.runtime.gc_pause import gc_paused
@@ -12,8 +12,8 @@ def restore(wal: Wal, task: Task | None, *, until: Seq | None = None) -> Task:
     """Return the Task as the log says it is. `task` is changed where it is.
 
     Raises:
-        Damage: The log is not what it was.
-        StorageFailed: It cannot be read.
+        DamagedLogError: The log is not what it was.
+        StorageError: It cannot be read.
     """
     if task is None or task.seq != wal.position.seq:
         task = None  # An error closed the file; opened anew, it is read from the start.
@@ -22,7 +22,7 @@ def restore(wal: Wal, task: Task | None, *, until: Seq | None = None) -> Task:
     first = next(pieces, None)
     if first is None:
         if task is None:
-            raise Damage(1, "the file holds no whole decision")
+            raise DamagedLogError(1, "the file holds no whole decision")
         return task
     replay = ReferenceReplay(task) if wal.is_foreign else Replay(task)
     with gc_paused():

@@ -30,7 +30,14 @@ from taskloom.board import (
 )
 from taskloom.board.actor import require_sight
 from taskloom.codec import Chain, EventAuthor, encode, note_done
-from taskloom.errors import Code, Damage, Refused, StorageFailed, TaskloomError, Unavailable
+from taskloom.errors import (
+    Code,
+    DamagedLogError,
+    RefusedError,
+    StorageError,
+    TaskloomError,
+    UnavailableError,
+)
 from taskloom.ids import Seq
 from taskloom.log import Position, Wal
 from taskloom.runtime.clock import Clock
@@ -38,7 +45,7 @@ from taskloom.runtime.event_author import author_of, check_session
 from taskloom.runtime.fork_safety import reset_after_fork
 from taskloom.runtime.idempotency import CommandMemory, write_receipt
 from taskloom.runtime.monotonic_time import MonotonicTime
-from taskloom.runtime.pending_answer import PendingAnswer, WouldBlock, interrupted
+from taskloom.runtime.pending_answer import PendingAnswer, WouldBlockError, interrupted
 from taskloom.runtime.restore import restore
 from taskloom.runtime.write_lock import WriteLock
 
@@ -79,7 +86,7 @@ class TaskWriter:
         self._in_flight = False
         self._epoch = 0
         self._failures: dict[int, tuple[Seq, TaskloomError]] = {}
-        self._damage: Unavailable | None = None
+        self._damage: UnavailableError | None = None
         self._listeners: list[Callable[[], None]] = []
         self.last_sync_s = 0.0
         reset_after_fork(self)
@@ -165,20 +172,12 @@ class TaskWriter:
         return pending.seq <= self.durable_seq and pending.epoch == self._epoch
 
     def is_settled(self, pending: PendingAnswer[_T]) -> bool:
-        """Tell whether a ticket's answer may be given.
-
-        Raises:
-            StorageFailed: It never may.
-        """
+        """Return whether an answer is durable; raise `StorageError` if it never can be."""
         with self._changed:
             return self._is_settled(pending.seq, pending.epoch)
 
     def settle(self, pending: PendingAnswer[_T]) -> None:
-        """Return when the ticket's answer is durable.
-
-        Raises:
-            StorageFailed: It cannot be made so.
-        """
+        """Return when the answer is durable; raise `StorageError` if it cannot be."""
         with self._syncing:
             self._sync(pending.seq, pending.epoch)
 
@@ -288,7 +287,7 @@ class TaskWriter:
                 assert task is not None
                 try:
                     outcome: _T | Exception = act(task)
-                except WouldBlock:
+                except WouldBlockError:
                     return None
                 except Exception as no:  # told to the caller once it is settled
                     if self._task is not task:
@@ -316,12 +315,12 @@ class TaskWriter:
             self._task = restore(self._wal, task)
             if self._task is not task:
                 self._memory.forget()  # It may be another file: only what it says counts.
-        except Damage as damage:
+        except DamagedLogError as damage:
             self._task = None
-            self._damage = Unavailable(self._wal.path, damage.line, damage.cause)
+            self._damage = UnavailableError(self._wal.path, damage.line, damage.cause)
             self.is_alive = False
             raise self._damage from damage
-        except StorageFailed:
+        except StorageError:
             self._task = None
             raise
         position = self._wal.position
@@ -338,7 +337,7 @@ class TaskWriter:
         if command.command_id is not None and self._memory.is_done(task, command, actor):
             again = self._memory.recall(task, command, read_log=wait)
             if again is None:
-                raise WouldBlock
+                raise WouldBlockError
             return again
         if isinstance(command, ClaimStep):
             require_sight(actor, task.task_id)
@@ -365,7 +364,7 @@ class TaskWriter:
         if not events:
             return
         if task.foreign:
-            raise Refused(
+            raise RefusedError(
                 Code.PERMISSION_DENIED,
                 f"{self.wal_path} was written by another program: it can be read here, not "
                 "changed. Create a new Task for further work.",
@@ -377,7 +376,7 @@ class TaskWriter:
         try:
             lines = encode(events, origin, chain, after=after, base=base)
         except (TypeError, ValueError, OverflowError) as cause:
-            raise Refused(
+            raise RefusedError(
                 Code.VALIDATION_ERROR, f"A value cannot be written to the log: {cause}."
             ) from cause
         try:

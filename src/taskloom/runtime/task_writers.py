@@ -27,7 +27,7 @@ from taskloom.board import (
 )
 from taskloom.board.validation import kind, refuse
 from taskloom.codec import Chain, EventAuthor, encode, note_done
-from taskloom.errors import Code, Refused, StorageFailed, TaskloomError, Unavailable
+from taskloom.errors import Code, RefusedError, StorageError, TaskloomError, UnavailableError
 from taskloom.ids import SessionId, TaskId
 from taskloom.log import Log, Position, Wal
 from taskloom.runtime.clock import Clock, SystemClock
@@ -116,8 +116,8 @@ class TaskWriters:
         """Return the desk of a Task, opening what another process made since.
 
         Raises:
-            Refused: There is no such Task.
-            StorageFailed: Its log cannot be opened.
+            RefusedError: There is no such Task.
+            StorageError: Its log cannot be opened.
         """
         if not isinstance(task_id, str):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
             refuse("$.task_id", f"must be a string, not {kind(task_id)}.")
@@ -128,7 +128,7 @@ class TaskWriters:
                 return writer
             found = self._catalogue.find(task_id)
             if found is None:
-                raise Refused(
+                raise RefusedError(
                     Code.TASK_NOT_FOUND,
                     f"This session has no Task {str(task_id)[:100]!r}. List the Tasks to see "
                     "which there are.",
@@ -227,7 +227,7 @@ class TaskWriters:
         """Close every log. Every one is closed, also if one of them cannot be synced.
 
         Raises:
-            StorageFailed: Something that nobody waited for could not be made durable.
+            StorageError: Something that nobody waited for could not be made durable.
         """
         with self._lock:
             writers = [writer for _, writer in self._active.values()] + list(self._over.values())
@@ -245,7 +245,7 @@ class TaskWriters:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise StorageFailed("The board is closed; open it again with `open_board`.")
+            raise StorageError("The board is closed; open it again with `open_board`.")
 
     def _open(self, found: LogEntry) -> TaskWriter:
         there = self._active.get(found.task_id)
@@ -303,13 +303,13 @@ class TaskWriters:
         writer = self._open(found)
         try:
             again = writer.recall(command, actor)
-        except Unavailable:
+        except UnavailableError:
             if self._catalogue.find(command.task_id) is not None:
                 raise
             return None  # It was a creation that a crash cut short, and is set aside now.
         if again is not None or found.ended is not None or writer.is_over:
             return again
-        raise Refused(
+        raise RefusedError(
             Code.VALIDATION_ERROR,
             f"$.task_id {command.task_id!r} is the id of an active Task ({found.name}). Choose "
             "another, or end that Task first.",

@@ -17,7 +17,7 @@ from typing import Final
 from taskloom.board import Event, TaskStatus
 from taskloom.board.events import TaskRunning
 from taskloom.codec import Chain, EventAuthor, encode
-from taskloom.errors import Code, Fenced, Refused
+from taskloom.errors import Code, FencedError, RefusedError
 from taskloom.log import START, Log, Position, Wal
 
 _AT: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -88,7 +88,7 @@ class LogContract:
         try:
             with log.exclusive():
                 log.create("plan", lines, then=then)
-        except Refused as refusal:
+        except RefusedError as refusal:
             code = refusal.code
         assert code is Code.PATH_CONFLICT
         with closing(log.open("plan")) as wal:
@@ -105,7 +105,7 @@ class LogContract:
             try:
                 with mine.exclusive():
                     mine.create("plan", lines, then=then).close()
-            except Refused:
+            except RefusedError:
                 return
             won.append(number)
 
@@ -300,7 +300,7 @@ class LogContract:
 def _expect_fence(wal: Wal, lines: bytes, after: Position, then: Position) -> None:
     try:
         wal.append(lines, after=after, then=then)
-    except Fenced:
+    except FencedError:
         return
     raise AssertionError(f"an append after {after} went through")
 

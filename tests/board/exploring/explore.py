@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from taskloom.board import Event, Task, decide, evolve
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from tests.board.exploring.invariants import OF_CHANGES, OF_STATES, Change, in_the_table
 from tests.board.exploring.moves import Move
 from tests.board.exploring.world import (
@@ -31,7 +31,7 @@ Moves: TypeAlias = Callable[[Task], Iterable[Move]]
 _CODES = frozenset(Code)
 
 
-class Broken(AssertionError):
+class BrokenInvariantError(AssertionError):
     """An invariant does not hold; the message tells how to get there."""
 
 
@@ -60,7 +60,7 @@ def explore(
     """Walk the whole space, or its first `most` states.
 
     Raises:
-        Broken: Something does not hold.
+        BrokenInvariantError: Something does not hold.
     """
     seen = Seen()
     known: set[Key] = set()
@@ -93,17 +93,19 @@ def _expand(node: Node, moves: Moves, seen: Seen, tick: timedelta) -> Iterable[N
     for move in moves(node.task):
         try:
             events = decide(node.task, move.command, move.actor, node.now)
-        except Refused as refused:
+        except RefusedError as refused:
             seen.refusals += 1
             if refused.code not in _CODES or not refused.message:
-                raise Broken(f"{node.story()}\n{move}\n  is refused without a word") from refused
+                raise BrokenInvariantError(
+                    f"{node.story()}\n{move}\n  is refused without a word"
+                ) from refused
         except Exception as error:
-            raise Broken(f"{node.story()}\n{move}\n  fails with {error!r}") from error
+            raise BrokenInvariantError(f"{node.story()}\n{move}\n  fails with {error!r}") from error
         else:
             seen.transitions += 1
             yield _follow(node, move, events)
     if fingerprint(node.task) != before:
-        raise Broken(f"{node.story()}\n  asking has changed the Task")
+        raise BrokenInvariantError(f"{node.story()}\n  asking has changed the Task")
     if any(ticks_left(step, node.now, tick) > 0 for step in node.task.steps.values()):
         seen.transitions += 1
         yield Node(node.task, node.now + tick, (), node, f"{tick} pass", node.depth + 1)
@@ -123,7 +125,7 @@ def _follow(node: Node, move: Move, events: list[Event]) -> Node:
         for check in OF_CHANGES:
             check(change)
     except Exception as error:
-        raise Broken(f"{new.story()}\n  does not hold: {error!r}") from error
+        raise BrokenInvariantError(f"{new.story()}\n  does not hold: {error!r}") from error
     return new
 
 
@@ -133,4 +135,4 @@ def _check_state(node: Node) -> None:
             check(node.task, node.now)
         assert fingerprint(replay(node.log())) == fingerprint(node.task), "replay differs"
     except Exception as error:
-        raise Broken(f"{node.story()}\n  does not hold: {error!r}") from error
+        raise BrokenInvariantError(f"{node.story()}\n  does not hold: {error!r}") from error

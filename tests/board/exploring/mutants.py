@@ -32,7 +32,7 @@ from taskloom.board.events import StepClaimed
 from taskloom.board.state import apply_operations
 from taskloom.board.state.index import Index
 from taskloom.board.state.update_draft import Overlay
-from taskloom.errors import Refused
+from taskloom.errors import RefusedError
 from tests.board.stage import LEASE
 
 Patch: TypeAlias = Callable[[pytest.MonkeyPatch], None]
@@ -123,7 +123,7 @@ def _refused_update_is_half_applied(to: pytest.MonkeyPatch) -> None:
     def sloppy(task: Task, *rest: object) -> list[Event]:
         try:
             return real(task, *rest)
-        except Refused:
+        except RefusedError:
             task.title += "!"
             raise
 

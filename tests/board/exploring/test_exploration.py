@@ -8,7 +8,7 @@ from itertools import chain
 import pytest
 
 from taskloom.board import Task
-from tests.board.exploring.explore import Broken, Moves, explore
+from tests.board.exploring.explore import BrokenInvariantError, Moves, explore
 from tests.board.exploring.moves import Move, execution, topology
 from tests.board.exploring.mutants import MUTANTS, Patch
 from tests.board.exploring.shapes import starts
@@ -101,5 +101,5 @@ def test_a_board_without_one_of_its_guards_is_caught(
     mutant: Patch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutant(monkeypatch)
-    with pytest.raises(Broken):
+    with pytest.raises(BrokenInvariantError):
         explore_a_little()

@@ -16,7 +16,7 @@ from taskloom.acp.plans.encoding import (
     plan_update,
 )
 from taskloom.acp.plans.plan import EntryState, ItemsPlan, Plan
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 
 ENTRIES: Final = ""
 """The line of the flat list; no plan has an empty id."""
@@ -53,16 +53,16 @@ class ClientPlanState:
         """Add a plan or replace the one with its id; return its line.
 
         Raises:
-            Refused: it has no id, or one that belongs to a plan of another type, or an entry of
-                an unknown state.
+            RefusedError: it has no id, or one that belongs to a plan of another type, or an entry
+                of an unknown state.
         """
         if not plan.id:
-            raise Refused(Code.VALIDATION_ERROR, "A plan needs an id that is not empty.")
+            raise RefusedError(Code.VALIDATION_ERROR, "A plan needs an id that is not empty.")
         if isinstance(plan, ItemsPlan):
             _check_states(plan)
         known = self._types.setdefault(plan.id, type(plan))
         if known is not type(plan):
-            raise Refused(
+            raise RefusedError(
                 Code.VALIDATION_ERROR,
                 f"The plan `{plan.id}` has another type already, and an id never changes its "
                 "type. Give this plan an id of its own.",
@@ -131,7 +131,7 @@ def _check_states(plan: ItemsPlan) -> None:
     """Refuse a state that could not be said: later, nobody would know where it came from."""
     for entry in plan.entries:
         if entry.state not in STATES:
-            raise Refused(
+            raise RefusedError(
                 Code.VALIDATION_ERROR,
                 f"An entry of the plan `{plan.id}` has the state {entry.state!r}; there are "
                 f"{', '.join(STATES)}.",

@@ -8,7 +8,7 @@ import msgspec
 from taskloom.acp.plans.plan import FilePlan, MarkdownPlan
 from taskloom.acp.plans.publisher import PlanPublisher
 from taskloom.acp.session_store import write_whole
-from taskloom.errors import Refused
+from taskloom.errors import RefusedError
 
 _LOG = logging.getLogger("taskloom.acp")
 Document = MarkdownPlan | FilePlan
@@ -36,7 +36,7 @@ class PublishedPlans:
             self._plans[plan.id] = plan
             try:
                 self._publisher.publish(plan)
-            except Refused as refused:
+            except RefusedError as refused:
                 _LOG.warning("a plan of %s cannot be shown: %s", self._path, refused)
 
     def publish(self, plan: Document) -> None:

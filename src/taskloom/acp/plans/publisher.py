@@ -84,7 +84,7 @@ class PlanPublisher:
         """Show a plan, new or in place of the one with its id; it goes out soon.
 
         Raises:
-            Refused: its id belongs to a plan of another type.
+            RefusedError: its id belongs to a plan of another type.
         """
         self._schedule(self._ledger.put(plan))
 

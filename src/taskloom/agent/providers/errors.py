@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 from pydantic_ai import exceptions
 
-from taskloom.agent.errors import ModelFailed
+from taskloom.agent.errors import ModelError
 
 
 class _Meaning(Struct, frozen=True):
@@ -69,10 +69,10 @@ _OTHER_SHAPE: Final = (ValueError, AttributeError, TypeError, LookupError, Recur
 
 @contextmanager
 def explained(model: str) -> Generator[None]:
-    """Turn what the library raises into a `ModelFailed` that says how to go on."""
+    """Turn what the library raises into a `ModelError` that says how to go on."""
     try:
         yield
-    except ModelFailed:
+    except ModelError:
         raise
     except (exceptions.AgentRunError, exceptions.UserError) as error:
         raise failure(model, error) from error
@@ -80,9 +80,9 @@ def explained(model: str) -> Generator[None]:
         raise failure(model, error) from error
 
 
-def not_set_up(model: str, error: Exception) -> ModelFailed:
+def not_set_up(model: str, error: Exception) -> ModelError:
     """Return the failure of a model that could not even be opened."""
-    return ModelFailed(
+    return ModelError(
         f"{model} cannot be opened: {error}. Write `provider:model`, such as `openai:gpt-…`, and "
         "give `api_key` or set the provider's environment variable.",
         kind="configuration",
@@ -90,11 +90,11 @@ def not_set_up(model: str, error: Exception) -> ModelFailed:
     )
 
 
-def failure(model: str, error: Exception) -> ModelFailed:
+def failure(model: str, error: Exception) -> ModelError:
     """Return the failure that an error of the library means."""
     fitting = (meaning for kind, meaning in _MEANINGS if isinstance(error, kind))
     meaning = next(fitting, _BAD_REPLY)
-    return ModelFailed(
+    return ModelError(
         f"{model}: {meaning.advice} ({type(error).__name__.lstrip('_')}: {error})",
         kind=meaning.kind,
         retryable=meaning.retryable,

@@ -10,7 +10,7 @@ import importlib
 from typing import Any, Final
 
 from taskloom.agent.chat_model import ChatModel
-from taskloom.agent.errors import ModelFailed
+from taskloom.agent.errors import ModelError
 from taskloom.agent.scripted.script_file import PREFIX, script_model
 
 _ADAPTER: Final = "taskloom.agent.providers.model"
@@ -25,14 +25,14 @@ def open_model(name: str, *, base_url: str = "", api_key: str = "") -> ChatModel
         api_key: the key; by default from the provider's environment variable.
 
     Raises:
-        ModelFailed: the library is missing, or the name says nothing to it.
+        ModelError: the library is missing, or the name says nothing to it.
     """
     if name.startswith(PREFIX):
         return script_model(name)
     try:
         adapter: Any = importlib.import_module(_ADAPTER)
     except ImportError as error:
-        raise ModelFailed(
+        raise ModelError(
             f"Models by name need the extra `models`: pip install 'taskloom[models]' ({error}).",
             kind="missing_extra",
             retryable=False,

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from taskloom.agent.chat_model import Delta, DeltaSink, ModelRequest
-from taskloom.agent.errors import ModelFailed
+from taskloom.agent.errors import ModelError
 from taskloom.agent.messages import Message, ToolCall, Usage, new_id
 
 
@@ -80,7 +80,7 @@ class ScriptedModel:
             try:
                 return next(left)
             except StopIteration:
-                raise ModelFailed(
+                raise ModelError(
                     f"The script has no reply for call {number}; add one.",
                     kind="script_ended",
                     retryable=False,

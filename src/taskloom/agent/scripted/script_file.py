@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from taskloom.agent.chat_model import ModelRequest
-from taskloom.agent.errors import ModelFailed
+from taskloom.agent.errors import ModelError
 from taskloom.agent.messages import Message, ToolCall
 from taskloom.agent.scripted.model import Say, ScriptedModel
 from taskloom.agent.scripted.templates import check_blanks, fill, fill_text
@@ -61,7 +61,7 @@ def script_model(name: str) -> "ScriptFileModel":
     """Open the script that `script:PATH` or `script:PATH#name` means.
 
     Raises:
-        ModelFailed: there is no such file or script, or it is written wrongly.
+        ModelError: there is no such file or script, or it is written wrongly.
     """
     place, _, chosen = name.removeprefix(PREFIX).partition("#")
     path = Path(place)
@@ -111,7 +111,7 @@ class ScriptFileModel:
         place = sum(_reaction(rules, turn) is None for turn in before)
         if place < len(in_turn):
             return in_turn[place]
-        raise ModelFailed(
+        raise ModelError(
             f"{self._name} has no reply {place + 1} for this conversation; add one to the script.",
             kind="script_ended",
             retryable=False,
@@ -134,12 +134,12 @@ def _reaction(rules: Sequence[_Rule], said: str) -> _Entry | None:
     return next(fitting, None)
 
 
-def _reply(entry: _Entry, messages: Sequence[Message]) -> Say | ModelFailed:
+def _reply(entry: _Entry, messages: Sequence[Message]) -> Say | ModelError:
     failure = entry.error
     if isinstance(failure, str):
         failure = _Failure(failure)
     if failure is not None:
-        return ModelFailed(failure.message, kind=failure.kind, retryable=failure.retryable)
+        return ModelError(failure.message, kind=failure.kind, retryable=failure.retryable)
     number = sum(message.role == "assistant" for message in messages)
     calls = tuple(
         ToolCall(f"s{number}_{place}", call.tool, _arguments(call, messages))
@@ -206,5 +206,5 @@ def _wrong(entry: _Entry) -> Iterator[str]:
         yield "an entry is an `error` or a reply, not both"
 
 
-def _refused(path: Path, cause: str) -> ModelFailed:
-    return ModelFailed(f"Script {path}: {cause}.", kind="configuration", retryable=False)
+def _refused(path: Path, cause: str) -> ModelError:
+    return ModelError(f"Script {path}: {cause}.", kind="configuration", retryable=False)

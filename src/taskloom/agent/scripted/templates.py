@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from taskloom.agent.errors import ModelFailed
+from taskloom.agent.errors import ModelError
 from taskloom.agent.messages import JsonPart, Message
 
 _BLANK: Final = re.compile(r"\{\{\s*(/.*?/|[^{}]+?)\s*\}\}", re.DOTALL)
@@ -25,7 +25,7 @@ def fill(value: Any, messages: Sequence[Message]) -> Any:
     """Return `value` with every blank in its strings filled.
 
     Raises:
-        ModelFailed: nothing in the conversation fits a blank.
+        ModelError: nothing in the conversation fits a blank.
     """
     if isinstance(value, str):
         whole = _BLANK.fullmatch(value)
@@ -83,7 +83,7 @@ def _find(blank: str, messages: Sequence[Message]) -> Any:
             found = _at(value, path.strip())
             if found is not _MISSING:
                 return found
-    raise ModelFailed(
+    raise ModelError(
         f"The script has the blank {{{{{blank}}}}}, and nothing in the conversation fits it.",
         kind="script_blank",
         retryable=False,

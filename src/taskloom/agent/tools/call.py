@@ -14,7 +14,7 @@ from taskloom.agent.middleware_chain import Hook, wrap_tool
 from taskloom.agent.model_texts import Texts
 from taskloom.agent.run_context import RunContext
 from taskloom.agent.tools.function import part_of
-from taskloom.agent.tools.schema import ArgumentsWrong
+from taskloom.agent.tools.schema import ToolArgumentsError
 from taskloom.agent.tools.tool import Tool, ToolKind, rich_result
 
 
@@ -50,7 +50,7 @@ def prepare(call: ToolCall, offered: Mapping[str, Tool], texts: Texts) -> Prepar
         return Refusal(texts.not_an_object.format(name=call.name, example=example))
     try:
         checked = tool.check(arguments)  # pyright: ignore[reportUnknownArgumentType]  # JSON: any values
-    except ArgumentsWrong as error:
+    except ToolArgumentsError as error:
         return Refusal(texts.bad_arguments.format(name=call.name, reason=error))
     except RecursionError as error:
         return Refusal(texts.bad_json.format(name=call.name, reason=error))

@@ -13,13 +13,13 @@ from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
-from taskloom.agent.errors import ToolRefused
+from taskloom.agent.errors import InvalidToolError
 
 _PATH = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _ARG = re.compile(r"^\s+\**(?P<name>\w+)(?:\s*\([^)]*\))?:\s*(?P<text>.+)$")
 
 
-class ArgumentsWrong(Exception):
+class ToolArgumentsError(Exception):
     """The arguments do not fit; the message says which and why."""
 
 
@@ -41,19 +41,19 @@ def arguments_type(function: Callable[..., Any], name: str) -> type[msgspec.Stru
     """Return a struct with one field for each parameter.
 
     Raises:
-        ToolRefused: a parameter has no annotation, or cannot be given by name.
+        InvalidToolError: a parameter has no annotation, or cannot be given by name.
     """
     hints = _hints(function, name)
     told = argument_texts(function)
     fields: list[tuple[str, Any, Any]] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise ToolRefused(
+            raise InvalidToolError(
                 f"Tool `{name}`: parameter `{parameter.name}` cannot be given by name; "
                 "use plain named parameters."
             )
         if parameter.name not in hints:
-            raise ToolRefused(
+            raise InvalidToolError(
                 f"Tool `{name}`: parameter `{parameter.name}` has no annotation; the model is "
                 "told the types, so write one, such as `str`."
             )
@@ -68,7 +68,7 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
     try:
         return get_type_hints(function, include_extras=True)
     except NameError as error:
-        raise ToolRefused(
+        raise InvalidToolError(
             f"Tool `{name}`: {error}; a type in an annotation must be known at the top of the "
             "module, not only inside a function or for type checkers."
         ) from error
@@ -87,12 +87,12 @@ def json_schema(type_: type[msgspec.Struct], tool: str) -> dict[str, Any]:
     """Return the schema of an arguments struct, without a detour over `$ref` at its top.
 
     Raises:
-        ToolRefused: a parameter's type has no JSON form.
+        InvalidToolError: a parameter's type has no JSON form.
     """
     try:
         _, parts = msgspec.json.schema_components([type_], ref_template="#/$defs/{name}")
     except TypeError as error:
-        raise ToolRefused(f"Tool `{tool}`: a parameter has no JSON form: {error}") from error
+        raise InvalidToolError(f"Tool `{tool}`: a parameter has no JSON form: {error}") from error
     schema = dict(parts.pop(type_.__name__))
     schema.pop("title", None)
     if parts:
@@ -108,7 +108,7 @@ def check_struct(type_: type[msgspec.Struct]) -> Callable[[Mapping[str, Any]], d
         try:
             value = msgspec.convert(arguments, type_)
         except msgspec.ValidationError as error:
-            raise ArgumentsWrong(reason(error)) from None
+            raise ToolArgumentsError(reason(error)) from None
         return {name: getattr(value, name) for name in names}
 
     return check

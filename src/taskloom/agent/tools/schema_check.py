@@ -7,7 +7,7 @@ say what an argument may be; words it does not know it lets pass, since the tool
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from taskloom.agent.tools.schema import ArgumentsWrong
+from taskloom.agent.tools.schema import ToolArgumentsError
 
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
@@ -39,9 +39,9 @@ def _check(value: Any, schema: Mapping[str, Any], path: str, root: Mapping[str, 
     schema = _resolve(schema, root)
     _check_type(value, schema, path)
     if "enum" in schema and value not in schema["enum"]:
-        raise ArgumentsWrong(f"{_at(path)}must be one of {schema['enum']}")
+        raise ToolArgumentsError(f"{_at(path)}must be one of {schema['enum']}")
     if "const" in schema and value != schema["const"]:
-        raise ArgumentsWrong(f"{_at(path)}must be {schema['const']!r}")
+        raise ToolArgumentsError(f"{_at(path)}must be {schema['const']!r}")
     _check_choice(value, schema, path, root)
     if isinstance(value, dict):
         _check_object(cast("dict[str, Any]", value), schema, path, root)
@@ -69,7 +69,7 @@ def _check_type(value: Any, schema: Mapping[str, Any], path: str) -> None:
     names: list[str] = [wanted] if isinstance(wanted, str) else list(wanted or ())
     known = [name for name in names if name in _TYPES]
     if known and not any(_TYPES[name](value) for name in known):
-        raise ArgumentsWrong(f"{_at(path)}expected {' or '.join(known)}, got {_kind(value)}")
+        raise ToolArgumentsError(f"{_at(path)}expected {' or '.join(known)}, got {_kind(value)}")
 
 
 def _check_choice(
@@ -82,9 +82,9 @@ def _check_choice(
     for choice in cast("list[dict[str, Any]]", choices):
         try:
             return _check(value, choice, path, root)
-        except ArgumentsWrong as error:
+        except ToolArgumentsError as error:
             reasons.append(str(error))
-    raise ArgumentsWrong("; or ".join(dict.fromkeys(reasons)))
+    raise ToolArgumentsError("; or ".join(dict.fromkeys(reasons)))
 
 
 def _check_object(
@@ -93,13 +93,15 @@ def _check_object(
     properties: dict[str, Any] = schema.get("properties") or {}
     for name in schema.get("required") or ():
         if name not in value:
-            raise ArgumentsWrong(f"missing argument `{_join(path, name)}`")
+            raise ToolArgumentsError(f"missing argument `{_join(path, name)}`")
     for name, item in value.items():
         if name in properties:
             _check(item, properties[name], _join(path, name), root)
         elif schema.get("additionalProperties") is False:
             known = ", ".join(f"`{known}`" for known in properties) or "none"
-            raise ArgumentsWrong(f"there is no argument `{_join(path, name)}`; there are: {known}")
+            raise ToolArgumentsError(
+                f"there is no argument `{_join(path, name)}`; there are: {known}"
+            )
 
 
 def _check_range(
@@ -107,9 +109,9 @@ def _check_range(
 ) -> None:
     low, high = (schema.get(word) for word in words)
     if low is not None and value < low:
-        raise ArgumentsWrong(f"{_at(path)}must be at least {low}{unit}")
+        raise ToolArgumentsError(f"{_at(path)}must be at least {low}{unit}")
     if high is not None and value > high:
-        raise ArgumentsWrong(f"{_at(path)}must be at most {high}{unit}")
+        raise ToolArgumentsError(f"{_at(path)}must be at most {high}{unit}")
 
 
 def _at(path: str) -> str:

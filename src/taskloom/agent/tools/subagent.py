@@ -14,7 +14,7 @@ import msgspec
 from taskloom.agent.chat_model import ToolInfo
 from taskloom.agent.checkpoints import pack
 from taskloom.agent.context import await_in_context
-from taskloom.agent.errors import RunInterrupt, ToolFailed
+from taskloom.agent.errors import RunInterrupt, ToolExecutionError
 from taskloom.agent.events import Event, NestedEvent
 from taskloom.agent.loop import Loop
 from taskloom.agent.messages import Message, new_id
@@ -116,7 +116,7 @@ def _answer(result: Result, inner: RunState, scope: CallSite, name: str) -> str:
         )
         raise RunInterrupt(*asked, state=msgspec.to_builtins(inner))
     if result.error is not None:
-        raise ToolFailed(name, scope.call_id, result.error) from result.error
+        raise ToolExecutionError(name, scope.call_id, result.error) from result.error
     if result.message is None:
         raise RuntimeError(f"the agent stopped without an answer: {result.stop_reason}")
     return result.text

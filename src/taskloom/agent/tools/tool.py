@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, overload, runtime_checkable
 from msgspec import Struct
 
 from taskloom.agent.chat_model import ToolInfo
-from taskloom.agent.errors import ToolRefused
+from taskloom.agent.errors import InvalidToolError
 from taskloom.agent.messages import Part
 from taskloom.agent.tools.function import gives_parts, parts_of, run_function, stream_function
 from taskloom.agent.tools.schema import arguments_type, check_struct, description, json_schema
@@ -116,7 +116,7 @@ def _from_function(
 ) -> Tool:
     name = name or getattr(function, "__name__", "")
     if not name.isidentifier():
-        raise ToolRefused(f"{function!r} has no name a model could call; give `name=`.")
+        raise InvalidToolError(f"{function!r} has no name a model could call; give `name=`.")
     arguments = arguments_type(function, name)
     is_rich = gives_parts(function) if rich is None else rich
     streams = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
@@ -134,7 +134,7 @@ def as_tool(thing: ToolLike) -> Tool:
     """Return the tool that `thing` is.
 
     Raises:
-        ToolRefused: it is none.
+        InvalidToolError: it is none.
     """
     if isinstance(thing, Tool):
         return thing
@@ -142,7 +142,7 @@ def as_tool(thing: ToolLike) -> Tool:
         return _from_object(thing)
     if callable(thing):
         return tool(thing)
-    raise ToolRefused(f"{thing!r} is neither a function nor a tool object.")
+    raise InvalidToolError(f"{thing!r} is neither a function nor a tool object.")
 
 
 def _from_object(thing: ToolObject) -> Tool:
@@ -151,7 +151,7 @@ def _from_object(thing: ToolObject) -> Tool:
         if run is not None:
             idempotent = bool(getattr(thing, "idempotent", False))
             return Tool(thing.info, kind, check_schema(thing.info.parameters), run, idempotent)
-    raise ToolRefused(
+    raise InvalidToolError(
         f"Tool `{thing.info.name}` has `info` but none of the methods "
         f"{', '.join(_METHODS.values())}."
     )

@@ -13,7 +13,7 @@ from taskloom.agent.tools.schema import arguments_type, check_struct, json_schem
 from taskloom.agent.tools.tool import Tool, ToolKind
 from taskloom.agent.workspace.backends import Commands, LocalCommands, TextFiles
 from taskloom.agent.workspace.paths import is_secret, resolve, shown
-from taskloom.agent.workspace.permission import NotPermitted, PermissionRequest, Permit
+from taskloom.agent.workspace.permission import NotPermittedError, PermissionRequest, Permit
 from taskloom.agent.workspace.workspace_texts import WorkspaceTexts
 
 
@@ -33,7 +33,7 @@ class WorkspaceContext(Struct, frozen=True):
         """Return where a path really is.
 
         Raises:
-            OutsideWorkspace: it leads out.
+            OutsideWorkspaceError: it leads out.
         """
         return resolve(self.root, path, self.also)
 
@@ -55,8 +55,8 @@ class WorkspaceContext(Struct, frozen=True):
         """Return a path that may be read; a secret needs permission.
 
         Raises:
-            OutsideWorkspace: it leads out.
-            NotPermitted: it is a secret, and the answer was no.
+            OutsideWorkspaceError: it leads out.
+            NotPermittedError: it is a secret, and the answer was no.
         """
         real = self.resolve(path)
         if self.is_secret(real):
@@ -69,7 +69,7 @@ class WorkspaceContext(Struct, frozen=True):
         """Ask whether a file may be given another text.
 
         Raises:
-            NotPermitted: the answer was no.
+            NotPermittedError: the answer was no.
         """
         secret = self.is_secret(real)
         request = PermissionRequest(
@@ -81,11 +81,13 @@ class WorkspaceContext(Struct, frozen=True):
         """Ask for permission.
 
         Raises:
-            NotPermitted: the answer was no.
+            NotPermittedError: the answer was no.
         """
         if not await self.permit(request):
             what = request.path or " ".join(request.command)
-            raise NotPermitted(self.texts.not_permitted.format(action=request.action, what=what))
+            raise NotPermittedError(
+                self.texts.not_permitted.format(action=request.action, what=what)
+            )
 
 
 def make_tool(

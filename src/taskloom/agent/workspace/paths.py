@@ -20,7 +20,7 @@ SECRET_FOLDERS: Final = (".ssh", ".aws", ".gnupg", ".azure", ".gcloud", ".kube",
 HARMLESS: Final = (".env.example", ".env.sample", ".env.template", "*.pub")
 
 
-class OutsideWorkspace(Exception):
+class OutsideWorkspaceError(Exception):
     """A path that leads out of the workspace."""
 
 
@@ -28,14 +28,14 @@ def resolve(root: Path, path: str, also: Sequence[Path] = ()) -> Path:
     """Return where a path inside the workspace, or one of its other directories, really is.
 
     Raises:
-        OutsideWorkspace: it leads out.
+        OutsideWorkspaceError: it leads out.
     """
     real_root = root.resolve()
     if "\0" in path:
-        raise OutsideWorkspace("a path cannot hold a zero byte")
+        raise OutsideWorkspaceError("a path cannot hold a zero byte")
     real = (real_root / path).resolve()
     if not any(real.is_relative_to(one.resolve()) for one in (root, *also)):
-        raise OutsideWorkspace(
+        raise OutsideWorkspaceError(
             f"`{path}` is outside the workspace; use paths inside it, such as `src/main.py`"
         )
     return real

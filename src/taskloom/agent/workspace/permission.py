@@ -28,7 +28,7 @@ Permit: TypeAlias = Callable[[PermissionRequest], Awaitable[bool]]
 """Says yes or no. It may ask a person, and may `interrupt` the run to do so."""
 
 
-class NotPermitted(Exception):
+class NotPermittedError(Exception):
     """Whoever was asked said no."""
 
 

@@ -10,7 +10,7 @@ from taskloom.board.rules import Rules
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Task
 from taskloom.board.status import HELD, StepStatus, TaskStatus
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 
 
 def decide_claim(
@@ -19,7 +19,7 @@ def decide_claim(
     """Return the claim, or refuse. A refused claim is no failure of the worker's run."""
     require_task_tools(actor)
     if actor.role is not Role.WORKER:
-        raise Refused(
+        raise RefusedError(
             Code.PERMISSION_DENIED,
             "Only a worker run claims steps. The Orchestrator dispatches a worker, or writes the "
             "result of a ready step that it did itself.",
@@ -29,14 +29,14 @@ def decide_claim(
     _check_scope(step, actor)
     claimed = task.claims.get(actor.run_id)
     if claimed is not None:
-        raise Refused(
+        raise RefusedError(
             Code.STEP_ALREADY_CLAIMED_BY_RUN,
             f"This run has claimed step {claimed!r}; a run claims one step in its life. Finish "
             "that one and end the run.",
             {"step_id": claimed},
         )
     if task.status is TaskStatus.BLOCKED:
-        raise Refused(
+        raise RefusedError(
             Code.TASK_NOT_DISPATCHABLE,
             "The Task is blocked: no step can be claimed until the Orchestrator reopens it. End "
             "this run.",
@@ -53,7 +53,7 @@ def find_step(task: Task, step_id: object) -> Step:
     name = validation.safe_id(step_id, "$.step_id") if not isinstance(step_id, str) else step_id
     step = task.steps.get(name)
     if step is None:
-        raise Refused(
+        raise RefusedError(
             Code.STEP_NOT_FOUND,
             f"Task {task.task_id!r} has no step {validation.shown(name)!r}. Query its steps to see "
             "them.",
@@ -69,7 +69,7 @@ def _check_scope(step: Step, actor: Actor) -> None:
         or step.worker_pool_id != scope.worker_pool_id
         or not scope.allows(step.step_id)
     ):
-        raise Refused(
+        raise RefusedError(
             Code.PERMISSION_DENIED,
             f"Step {step.step_id!r} is outside what this run was dispatched for. Query the ready "
             "steps to see which ones you may claim.",
@@ -77,10 +77,10 @@ def _check_scope(step: Step, actor: Actor) -> None:
         )
 
 
-def _not_ready(task: Task, step: Step) -> Refused:
+def _not_ready(task: Task, step: Step) -> RefusedError:
     details: dict[str, object] = {"step_id": step.step_id, "status": step.status.value}
     if step.status in HELD:
-        return Refused(
+        return RefusedError(
             Code.STEP_ALREADY_CLAIMED,
             f"Step {step.step_id!r} is held by another run. Query the ready steps and claim "
             "another one; if there is none, end the run.",
@@ -90,7 +90,7 @@ def _not_ready(task: Task, step: Step) -> Refused:
         on for on in step.depends_on_step_ids if task.steps[on].status is not StepStatus.COMPLETED
     ][:20]
     waits = f" and waits for {', '.join(unmet)}" if unmet else ""
-    return Refused(
+    return RefusedError(
         Code.STEP_NOT_READY,
         f"Step {step.step_id!r} is {step.status.value}{waits}. Claim a ready one.",
         {**details, "unmet_step_ids": unmet},

@@ -20,7 +20,7 @@ from taskloom.board.events import Event
 from taskloom.board.rules import DEFAULT_RULES, Rules
 from taskloom.board.state.task import Task
 from taskloom.board.validation import kind, refuse
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 
 
 def check_request(command: object, actor: object) -> None:
@@ -34,7 +34,7 @@ def check_request(command: object, actor: object) -> None:
 def decide(
     task: Task, command: cmd.Command, actor: Actor, now: datetime, rules: Rules = DEFAULT_RULES
 ) -> list[Event]:
-    """Return the events that `command` causes, or raise `Refused`. Changes nothing.
+    """Return the events that `command` causes, or raise `RefusedError`. Changes nothing.
 
     An empty list is a yes that needs nothing written.
     """
@@ -50,7 +50,7 @@ def decide(
     if task.is_terminal:
         if asked is cmd.EndRun:
             return []  # A late worker may end; there is nothing left to write.
-        raise Refused(
+        raise RefusedError(
             Code.TASK_TERMINAL,
             f"Task {task.task_id!r} is {task.status.value}, and that is final. Create a new Task "
             "for further work.",

@@ -18,7 +18,7 @@ from taskloom.board.events import (
 from taskloom.board.rules import Rules
 from taskloom.board.state.topological_order import rank_all
 from taskloom.board.status import StepStatus, TaskStatus
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import ID_CHARS_MAX, is_safe_id, wal_stem
 
 _NAMED_MAX: Final = 50
@@ -93,7 +93,7 @@ def _check_dag(steps: dict[str, StepSnapshot]) -> None:
         for at, on in enumerate(step.depends_on_step_ids):
             if on not in steps:
                 path = f"$.steps[{place}].depends_on_step_ids[{at}]"
-                raise Refused(
+                raise RefusedError(
                     Code.STEP_NOT_FOUND,
                     f"{path} names {on!r}, which is no step of this Task. Add that step, or "
                     "drop the dependency.",
@@ -104,13 +104,13 @@ def _check_dag(steps: dict[str, StepSnapshot]) -> None:
         raise cycle_refused(ranks)
 
 
-def cycle_refused(cycle: list[str]) -> Refused:
+def cycle_refused(cycle: list[str]) -> RefusedError:
     """Return the error that names a cycle."""
     named = cycle[:_NAMED_MAX]
     if len(cycle) > _NAMED_MAX:
         named.append(f"({len(cycle) - _NAMED_MAX} more)")
     shown = " -> ".join([*named, cycle[0]])
-    return Refused(
+    return RefusedError(
         Code.DEPENDENCY_CYCLE,
         f"These steps would wait for each other: {shown}. Take one of these dependencies away.",
         {"cycle": cycle[:_NAMED_MAX], "cycle_length": len(cycle)},

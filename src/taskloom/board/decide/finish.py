@@ -19,7 +19,7 @@ from taskloom.board.rules import Rules
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Task
 from taskloom.board.status import HELD, STEP_OVER, WAITING, StepStatus
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import StepId
 
 _NAMED_MAX = 20
@@ -83,7 +83,7 @@ def _reason(value: object, rules: Rules) -> str | None:
     return validation.optional_text(value, "$.reason", most_bytes=rules.result_bytes_max)
 
 
-def _not_completeable(task: Task) -> Refused:
+def _not_completeable(task: Task) -> RefusedError:
     held = [step.step_id for step in task.steps.values() if step.status in HELD]
     open_steps = [
         step.step_id
@@ -97,7 +97,7 @@ def _not_completeable(task: Task) -> Refused:
         ways.append(
             f"required and not completed: {_some(open_steps)} (finish them, or set required=false)"
         )
-    return Refused(
+    return RefusedError(
         Code.TASK_NOT_COMPLETEABLE,
         f"The Task cannot be completed yet; {'; '.join(ways)}.",
         {

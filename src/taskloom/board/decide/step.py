@@ -15,7 +15,7 @@ from taskloom.board.rules import Rules
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Task
 from taskloom.board.status import HELD, STEP_NEXT, WAITING, StepStatus
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import Seq
 
 _STATUSES: Final = tuple(status.value for status in StepStatus)
@@ -81,7 +81,7 @@ def require_holder(step: Step, task: Task, actor: Actor, fence: Seq | None, now:
         return
     details: dict[str, object] = {"step_id": step.step_id, "status": step.status.value}
     if actor.scope is None or task.claims.get(actor.run_id) != step.step_id:
-        raise Refused(
+        raise RefusedError(
             Code.PERMISSION_DENIED,
             f"This run has not claimed step {step.step_id!r}; a worker writes only to the step "
             "its own run claimed.",
@@ -89,7 +89,7 @@ def require_holder(step: Step, task: Task, actor: Actor, fence: Seq | None, now:
         )
     if step.status in _FINAL:
         raise _over(step)
-    raise Refused(
+    raise RefusedError(
         Code.LEASE_LOST,
         f"This run no longer holds step {step.step_id!r} (it is {step.status.value}): its claim "
         "has ended, and nothing it writes counts any more. End the run.",
@@ -101,8 +101,8 @@ def _is_past(step: Step, now: datetime) -> bool:
     return step.lease_expires_at is not None and step.lease_expires_at <= now
 
 
-def _over(step: Step) -> Refused:
-    return Refused(
+def _over(step: Step) -> RefusedError:
+    return RefusedError(
         Code.STEP_TERMINAL,
         f"Step {step.step_id!r} is {step.status.value}, and that is final. For further work the "
         "Orchestrator adds a new step.",
@@ -153,7 +153,7 @@ def _change(
     event = _EVENTS[to](step.status, command, lease)
     legal = to in STEP_NEXT[step.status].get(event.type, frozenset())
     if not legal or _not_asked_for(step, to, worker=worker):
-        raise Refused(
+        raise RefusedError(
             Code.INVALID_TRANSITION,
             f"Step {step.step_id!r} is {step.status.value} and cannot be set to {to.value}. "
             + _advice(step, to, worker=worker),

@@ -16,7 +16,7 @@ from taskloom.board.state.task import Task
 from taskloom.board.state.topological_order import insert_edges
 from taskloom.board.state.update_draft import Draft, Overlay
 from taskloom.board.status import HELD, STEP_NEXT, WAITING, EventType, StepStatus, TaskStatus
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import StepId
 
 
@@ -307,7 +307,7 @@ _INSTEAD_OF_CANCEL = {
 
 def _refuse(place: int, code: Code, why: str, **details: object) -> NoReturn:
     path = f"$.operations[{place}]"
-    raise Refused(code, f"{path}: {why}", {"path": path, "index": place, **details})
+    raise RefusedError(code, f"{path}: {why}", {"path": path, "index": place, **details})
 
 
 def _some(names: list[str], most: int = 10) -> str:

@@ -3,7 +3,7 @@
 (Logs of another program are taken over as they are; see `adopting`.)
 
 An event was recorded, so it is not ours to refuse; but one that cannot follow what is there
-means that the log is not what it was, and that is said (`Impossible`) rather than guessed at.
+means that the log is not what it was; `ImpossibleEventError` reports that instead of a guess.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ from taskloom.board.state.apply_operations import apply_operations, plant
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Task
 from taskloom.board.status import STEP_NEXT, TASK_NEXT, EventType, StepStatus
-from taskloom.errors import Refused
+from taskloom.errors import RefusedError
 from taskloom.ids import Seq, SessionId, StepId
 
 
@@ -28,7 +28,7 @@ class Recorded(Protocol):
     created_at: datetime
 
 
-class Impossible(Exception):
+class ImpossibleEventError(Exception):
     """An event that cannot follow the ones before it."""
 
 
@@ -49,8 +49,10 @@ def create(event: ev.TaskCreated, at: datetime, seq: Seq, session_id: SessionId)
     )
     try:
         plant(task, from_log.steps, at)
-    except (KeyError, ValueError, Refused) as cause:
-        raise Impossible(f"the steps of task_created do not make a DAG: {cause}") from cause
+    except (KeyError, ValueError, RefusedError) as cause:
+        raise ImpossibleEventError(
+            f"the steps of task_created do not make a DAG: {cause}"
+        ) from cause
     return task
 
 
@@ -58,22 +60,24 @@ def evolve(task: Task, payload: ev.Payload, step_id: StepId | None, at: datetime
     """Apply one event.
 
     Raises:
-        Impossible: The event cannot follow. The Task may be half changed; drop it.
+        ImpossibleEventError: The event cannot follow. The Task may be half changed; drop it.
     """
     on_step = _STEP.get(type(payload))
     if on_step is not None:
         step = task.steps.get(step_id or "")
         if step is None:
-            raise Impossible(f"{payload.type.value} names the unknown step {step_id!r}")
+            raise ImpossibleEventError(f"{payload.type.value} names the unknown step {step_id!r}")
         on_step(task, step, payload, seq)
         step.updated_at = at
     else:
         on_task = _TASK.get(type(payload))
         if on_task is None:
-            raise Impossible(f"{payload.type.value} can only begin a log")
+            raise ImpossibleEventError(f"{payload.type.value} can only begin a log")
         next_status = TASK_NEXT[task.status].get(payload.type)
         if next_status is None:
-            raise Impossible(f"{payload.type.value} cannot follow a Task that is {task.status}")
+            raise ImpossibleEventError(
+                f"{payload.type.value} cannot follow a Task that is {task.status}"
+            )
         task.status = next_status
         on_task(task, payload, at)
     task.updated_at = at
@@ -86,7 +90,7 @@ def evolve_all(task: Task, lines: Iterable[Recorded]) -> None:
     This is `evolve` in a loop, without what need be done only once: replay is made of it.
 
     Raises:
-        Impossible: An event cannot follow; `task.seq` is the last one that could.
+        ImpossibleEventError: An event cannot follow; `task.seq` is the last one that could.
     """
     find, handler_of = task.steps.get, _STEP.get
     seq, at = task.seq, task.updated_at
@@ -109,7 +113,7 @@ def evolve_all(task: Task, lines: Iterable[Recorded]) -> None:
 
 
 def _misnumbered(line: Recorded) -> NoReturn:
-    raise Impossible(f"the line is numbered {line.wal_seq}")
+    raise ImpossibleEventError(f"the line is numbered {line.wal_seq}")
 
 
 # What happens to steps. Each handler first moves the step, which checks the table.
@@ -126,7 +130,7 @@ def _move(
 ) -> None:
     before = step.status
     if before not in sources or payload.previous_status is not before:
-        raise Impossible(
+        raise ImpossibleEventError(
             f"{payload.type.value} from {payload.previous_status.value} cannot follow: "
             f"step {step.step_id!r} is {before.value}"
         )
@@ -151,7 +155,7 @@ _UPDATED_FROM: Final = {to: _sources(EventType.STEP_UPDATED, to) for to in StepS
 
 def _ready(task: Task, step: Step, event: ev.StepReady, _seq: Seq) -> None:
     if step.unmet:
-        raise Impossible(f"step {step.step_id!r} cannot be ready: {step.unmet} unmet")
+        raise ImpossibleEventError(f"step {step.step_id!r} cannot be ready: {step.unmet} unmet")
     _move(task, step, event, StepStatus.READY, _READY_FROM)
 
 
@@ -224,7 +228,9 @@ def _reopened(task: Task, step: Step, event: ev.StepReopened, _seq: Seq) -> None
 
 def _lease_expired(task: Task, step: Step, event: ev.StepLeaseExpired, _seq: Seq) -> None:
     if step.claimed_by_run_id != event.claimed_by_run_id:
-        raise Impossible(f"run {event.claimed_by_run_id!r} does not hold {step.step_id!r}")
+        raise ImpossibleEventError(
+            f"run {event.claimed_by_run_id!r} does not hold {step.step_id!r}"
+        )
     _move(task, step, event, StepStatus.PENDING, _EXPIRED_FROM)
     _release(step)
 
@@ -262,8 +268,10 @@ def _task_reason(
 def _task_updated(task: Task, event: ev.TaskUpdated, at: datetime) -> None:
     try:
         apply_operations(task, event.operations, at)
-    except (KeyError, ValueError, Refused) as cause:
-        raise Impossible(f"the operations of task_updated do not apply: {cause}") from cause
+    except (KeyError, ValueError, RefusedError) as cause:
+        raise ImpossibleEventError(
+            f"the operations of task_updated do not apply: {cause}"
+        ) from cause
     for step_id in event.updated_after_dispatch_step_ids:
         step = task.steps.get(step_id)
         if step is not None:

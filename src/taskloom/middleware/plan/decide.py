@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from taskloom.agent.tools.schema import ArgumentsWrong
+from taskloom.agent.tools.schema import ToolArgumentsError
 from taskloom.middleware.plan.arguments import STATUSES, UpdateArguments
 from taskloom.middleware.plan.item import PlanItem, is_id, order, unique
 from taskloom.middleware.plan.plan_texts import PlanTexts
@@ -19,10 +19,10 @@ _DEEPEST: Final = 100
 """Levels of metadata: what is nested deeper may be written and then be too deep to be read."""
 
 
-class PlanRefused(ArgumentsWrong):
+class PlanRefusedError(ToolArgumentsError):
     """A mistake of the model's: nothing has changed, and the message says how to go on.
 
-    As an `ArgumentsWrong` it is a result for the model and never the end of a run, whatever the
+    As an `ToolArgumentsError` it is a result for the model and never the end of a run, whatever the
     agent was told to do about tools that fail.
     """
 
@@ -42,7 +42,7 @@ def decide_update(
     """Say what an update changes.
 
     Raises:
-        PlanRefused: it cannot be done.
+        PlanRefusedError: it cannot be done.
     """
     item = find(tasks, wanted.task_id, texts)
     changed = _edges(tasks, item, wanted, texts)
@@ -54,7 +54,7 @@ def decide_update(
         blockers = tasks.open_blockers(after)
         if blockers:
             named = numbered(blockers)
-            raise PlanRefused(
+            raise PlanRefusedError(
                 texts.blocked.format(id=item.id, status=wanted.status, blockers=named)
             )
     others_open = tasks.open - {item.id} if wanted.status == "completed" else ()
@@ -70,7 +70,7 @@ def decide_delete(tasks: Tasks, id_: str, texts: PlanTexts) -> Change:
     """Say what it changes to remove a task: its file, and every reference to it.
 
     Raises:
-        PlanRefused: there is no such task.
+        PlanRefusedError: there is no such task.
     """
     if not tasks.has(id_):
         find(tasks, id_, texts)
@@ -91,45 +91,45 @@ def find(tasks: Tasks, id_: str, texts: PlanTexts) -> PlanItem:
     """Return a task.
 
     Raises:
-        PlanRefused: there is none of that id.
+        PlanRefusedError: there is none of that id.
     """
     if not is_id(id_):
-        raise PlanRefused(texts.bad_id.format(id=id_[:50]))
+        raise PlanRefusedError(texts.bad_id.format(id=id_[:50]))
     item = tasks.items.get(id_)
     if item is not None:
         return item
     if id_ in tasks.unreadable:
-        raise PlanRefused(texts.unreadable.format(id=id_, reason=tasks.unreadable[id_]))
+        raise PlanRefusedError(texts.unreadable.format(id=id_, reason=tasks.unreadable[id_]))
     if not tasks.items:
-        raise PlanRefused(texts.unknown_empty.format(id=id_))
+        raise PlanRefusedError(texts.unknown_empty.format(id=id_))
     ids = list(tasks.items)
     some = numbered(ids[:_SHOWN_IDS]) + (" …" if len(ids) > _SHOWN_IDS else "")
-    raise PlanRefused(texts.unknown.format(id=id_, ids=some))
+    raise PlanRefusedError(texts.unknown.format(id=id_, ids=some))
 
 
 def check_status(status: str | None, texts: PlanTexts) -> None:
     """Refuse a status that there is not.
 
     Raises:
-        PlanRefused: it is none.
+        PlanRefusedError: it is none.
     """
     if status is not None and status not in STATUSES:
         known = ", ".join(STATUSES)
-        raise PlanRefused(texts.bad_status.format(status=status[:50], statuses=known))
+        raise PlanRefusedError(texts.bad_status.format(status=status[:50], statuses=known))
 
 
 def check_metadata(metadata: dict[str, Any] | None, texts: PlanTexts) -> None:
     """Refuse metadata that is nested too deep.
 
     Raises:
-        PlanRefused: it is.
+        PlanRefusedError: it is.
     """
     level: list[Any] = [metadata]
     for _ in range(_DEEPEST + 1):
         level = [inner for one in level for inner in _inside(one)]
         if not level:
             return
-    raise PlanRefused(texts.too_deep.format(levels=_DEEPEST))
+    raise PlanRefusedError(texts.too_deep.format(levels=_DEEPEST))
 
 
 def _inside(value: Any) -> Iterable[Any]:
@@ -157,7 +157,7 @@ def _with_fields(
     for name in ("subject", "description"):
         value = getattr(wanted, name)
         if value is not None and not value.strip():
-            raise PlanRefused(texts.empty.format(field=name))
+            raise PlanRefusedError(texts.empty.format(field=name))
         take(name, name, value)
     take("active_form", "activeForm", wanted.active_form)
     take("status", "status", wanted.status)
@@ -200,22 +200,22 @@ def _edges(
         path = _path(tasks, changed, blocked, blocker)
         if path:
             circle = " → ".join(f"#{id_}" for id_ in (blocker, *path))
-            raise PlanRefused(texts.cycle.format(path=circle))
+            raise PlanRefusedError(texts.cycle.format(path=circle))
     return {id_: after for id_, after in changed.items() if after != tasks.items[id_]}
 
 
 def _check_ids(tasks: Tasks, item: PlanItem, wanted: UpdateArguments, texts: PlanTexts) -> None:
     for id_ in (*wanted.added, *wanted.taken_away):
         if not is_id(id_):
-            raise PlanRefused(texts.bad_id.format(id=id_[:50]))
+            raise PlanRefusedError(texts.bad_id.format(id=id_[:50]))
     for id_ in wanted.added:
         if id_ == item.id:
-            raise PlanRefused(texts.itself.format(id=id_))
+            raise PlanRefusedError(texts.itself.format(id=id_))
         find(tasks, id_, texts)
     both = {*(wanted.add_blocks or ())} & {*(wanted.remove_blocks or ())}
     both |= {*(wanted.add_blocked_by or ())} & {*(wanted.remove_blocked_by or ())}
     if both:
-        raise PlanRefused(texts.contradiction.format(ids=numbered(sorted(both, key=order))))
+        raise PlanRefusedError(texts.contradiction.format(ids=numbered(sorted(both, key=order))))
 
 
 def _path(tasks: Tasks, changed: dict[str, PlanItem], start: str, goal: str) -> Sequence[str]:

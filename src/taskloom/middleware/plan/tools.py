@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from taskloom.agent import Tool, ToolInfo, ToolKind, send_event
 from taskloom.agent.tools.schema import check_struct
-from taskloom.errors import StorageFailed
+from taskloom.errors import StorageError
 from taskloom.middleware.plan.arguments import (
     CreateArguments,
     GetArguments,
@@ -20,7 +20,7 @@ from taskloom.middleware.plan.arguments import (
     update_schema,
 )
 from taskloom.middleware.plan.decide import (
-    PlanRefused,
+    PlanRefusedError,
     Update,
     check_metadata,
     check_status,
@@ -60,7 +60,7 @@ class PlanTools(Struct, frozen=True, kw_only=True):
         """Add a task."""
         for field in ("subject", "description"):
             if not getattr(wanted, field).strip():
-                raise PlanRefused(self.texts.empty.format(field=field))
+                raise PlanRefusedError(self.texts.empty.format(field=field))
         check_metadata(wanted.metadata, self.texts)
 
         def make(id_: str) -> PlanItem:
@@ -155,9 +155,9 @@ class PlanTools(Struct, frozen=True, kw_only=True):
         try:
             yield
         except UnicodeEncodeError as error:
-            raise PlanRefused(self.texts.not_text) from error
+            raise PlanRefusedError(self.texts.not_text) from error
         except OSError as error:
-            raise StorageFailed(self.texts.storage.format(reason=str(error).rstrip("."))) from error
+            raise StorageError(self.texts.storage.format(reason=str(error).rstrip("."))) from error
 
 
 def _tool(

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar, cast
 
-from taskloom.agent import NotInARun, TextPart, send_event
+from taskloom.agent import NoActiveRunError, TextPart, send_event
 from taskloom.files import Backend
 from taskloom.middleware.reduction.handlers import (
     PathOf,
@@ -64,7 +64,7 @@ class Offload:
         if isinstance(reason, BaseException):
             reason = f"{type(reason).__name__}: {reason}"
         event = ReductionWarning(self.phase, detail.tool_name, detail.call_id, path, str(reason))
-        with suppress(NotInARun):
+        with suppress(NoActiveRunError):
             await send_event(event)
 
 

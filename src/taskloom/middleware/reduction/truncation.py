@@ -6,7 +6,7 @@ from typing import cast
 import msgspec
 
 from taskloom.agent import JsonPart, Part, TextPart, ToolError, ToolRequest
-from taskloom.agent.tools.schema import ArgumentsWrong
+from taskloom.agent.tools.schema import ToolArgumentsError
 from taskloom.middleware.reduction.handlers import ToolContent, ToolDetail
 from taskloom.middleware.reduction.notices import Notices
 from taskloom.middleware.reduction.offload import Offload, answer, moved
@@ -42,7 +42,7 @@ class Truncation:
         are not asked: they know the tool's results, and this is none.
         """
         inner = _unwrapped(error)
-        if isinstance(inner, ArgumentsWrong):
+        if isinstance(inner, ToolArgumentsError):
             return None  # Not the tool's words but the check's, and never long.
         try:
             reason = str(inner)

@@ -37,7 +37,7 @@ PermitTitle: TypeAlias = Callable[[str], Awaitable[bool]]
 """Says yes or no to what the agent wants to do, in the agent's own words."""
 
 
-class AcpFailed(TaskloomError):
+class AcpWorkerError(TaskloomError):
     """The other agent did not do it."""
 
     def __init__(self, message: str, **details: object) -> None:
@@ -119,11 +119,11 @@ class _AcpRun:
             ) as (connection, _):
                 return await self._turn(connection)
         except FileNotFoundError as error:
-            raise AcpFailed(f"There is no program {program!r}: {error}") from error
+            raise AcpWorkerError(f"There is no program {program!r}: {error}") from error
         except RequestError as error:
-            raise AcpFailed(f"{program} answered with an error: {error}") from error
+            raise AcpWorkerError(f"{program} answered with an error: {error}") from error
         except ConnectionError as error:
-            raise AcpFailed(f"{program} ended in the middle of the step: {error}") from error
+            raise AcpWorkerError(f"{program} ended in the middle of the step: {error}") from error
 
     async def _turn(self, connection: Any) -> Outcome:
         await connection.initialize(
@@ -148,7 +148,7 @@ class _AcpRun:
             stopping.cancel()
             asked.cancel()
         if answer.stop_reason != "end_turn":
-            raise AcpFailed(
+            raise AcpWorkerError(
                 f"The agent stopped: {answer.stop_reason}.", stop_reason=str(answer.stop_reason)
             )
         return Outcome(text="".join(self._said).strip())

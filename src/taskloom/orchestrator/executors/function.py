@@ -28,7 +28,7 @@ _GIVEN: Final = ("job", "step", "inputs", "emit", "should_stop")
 T = TypeVar("T")
 
 
-class FunctionFailed(TaskloomError):
+class FunctionWorkerError(TaskloomError):
     """A function that gave back what nobody can use, or wanted to end the program."""
 
     def __init__(self, message: str) -> None:
@@ -36,7 +36,7 @@ class FunctionFailed(TaskloomError):
         super().__init__(Code.TOOL_ERROR, message)
 
 
-class RunStopped(Exception):
+class RunStoppedError(Exception):
     """Raised by `emit` in a thread whose run is over: there is nobody to work for any more."""
 
 
@@ -131,7 +131,7 @@ class FunctionWork:
             return self._drained(self._function(**self._arguments(self._emit_from_thread)))
         except (StopIteration, SystemExit, KeyboardInterrupt) as error:
             # None of these may cross into an event loop: it would hang or end.
-            raise FunctionFailed(f"The function raised {error!r}.") from error
+            raise FunctionWorkerError(f"The function raised {error!r}.") from error
 
     def _drained(self, value: object) -> object:
         """Show what a generator yields; what it returns is the result, else its last item."""
@@ -148,7 +148,7 @@ class FunctionWork:
 
     def _emit_from_thread(self, text: str) -> None:
         if self._over:
-            raise RunStopped("The run is over.")
+            raise RunStoppedError("The run is over.")
         anyio.from_thread.run(self._show, text)
 
     async def _show(self, text: str) -> None:
@@ -199,7 +199,7 @@ def _outcome(value: object) -> Outcome:
                 data = msgspec.to_builtins(value)
                 return Outcome(text=msgspec.json.encode(data).decode(), data=data)
             except (TypeError, ValueError, RecursionError) as error:
-                raise FunctionFailed(
+                raise FunctionWorkerError(
                     f"The function gave back a {type(value).__name__}, which is no JSON: {error}. "
                     "Give back text, data, or an Outcome."
                 ) from error

@@ -22,10 +22,10 @@ from taskloom.errors import Code, TaskloomError
 from taskloom.orchestrator.executors import program_supervisor
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
 from taskloom.orchestrator.executors.program_protocol import (
-    BadLine,
     Failed,
     Gave,
     Lines,
+    ProgramLineError,
     read_line,
     shorten,
 )
@@ -39,7 +39,7 @@ KEPT_CHARS: Final = 4_000
 """So much of the end of its output and of its errors is kept for the report."""
 
 
-class ProgramFailed(TaskloomError):
+class ProgramWorkerError(TaskloomError):
     """The program did not do it; the message has its last words."""
 
     def __init__(self, message: str, **details: object) -> None:
@@ -158,7 +158,7 @@ class ProgramWork:
                 pass_fds=(life,),
             )
         except (OSError, ValueError) as error:
-            raise ProgramFailed(
+            raise ProgramWorkerError(
                 f"The program {self._command[0]} could not be started: {error}. Check `command` "
                 "and `cwd` of the executor.",
                 command=list(self._command),
@@ -197,8 +197,8 @@ class ProgramWork:
     async def _heard(self, line: bytes) -> None:
         try:
             said = read_line(line)
-        except BadLine as error:
-            raise ProgramFailed(f"{error}. Mend the program.") from error
+        except ProgramLineError as error:
+            raise ProgramWorkerError(f"{error}. Mend the program.") from error
         if isinstance(said, Gave | Failed):
             self._last = said
             return
@@ -229,14 +229,14 @@ class ProgramWork:
             case Gave(text=text, data=data, artifact_ids=artifact_ids):
                 return Outcome(text=text, data=data, artifact_ids=artifact_ids)
             case Failed(message=message):
-                raise ProgramFailed(message, exit_code=code)
+                raise ProgramWorkerError(message, exit_code=code)
             case None:
                 pass
         if code == 0:
             return Outcome(text=self._output.strip())
         words = self._errors.strip() or self._output.strip() or "it wrote nothing"
         how = "was ended" if self._asked_to_end else f"ended with exit code {code}"
-        raise ProgramFailed(
+        raise ProgramWorkerError(
             f"{self._command[0]} {how} and gave no result. Its last words: {words}", exit_code=code
         )
 

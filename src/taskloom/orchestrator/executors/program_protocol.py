@@ -44,7 +44,7 @@ Line: TypeAlias = RunOutput | Gave | Failed
 _KNOWN: Final = ("output", "result", "error")
 
 
-class BadLine(Exception):
+class ProgramLineError(Exception):
     """A line that says it is a result, and is none."""
 
 
@@ -87,7 +87,7 @@ def read_line(line: bytes) -> Line:
     """Return what a line says.
 
     Raises:
-        BadLine: it has one of the three types, and another form.
+        ProgramLineError: it has one of the three types, and another form.
     """
     if line.lstrip().startswith(b"{"):
         try:
@@ -99,7 +99,9 @@ def read_line(line: bytes) -> Line:
                 said: Line = msgspec.convert(head, Line)
             except msgspec.ValidationError as error:
                 shown = line[:200].decode("utf-8", "replace")
-                raise BadLine(f"A line of its output is wrong: {error}: {shown}") from error
+                raise ProgramLineError(
+                    f"A line of its output is wrong: {error}: {shown}"
+                ) from error
             return said
     return RunOutput(shorten(line.decode("utf-8", "replace")))
 

@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import msgspec
 
-from taskloom.agent.tools.schema import ArgumentsWrong
+from taskloom.agent.tools.schema import ToolArgumentsError
 from taskloom.agent.tools.schema_check import check_schema
 
 _FENCE: Final = re.compile(r"\A\s*```[a-zA-Z]*\n(?P<body>.*?)\n?```\s*\Z", re.DOTALL)
 
 
-class ResultWrong(Exception):
+class InvalidResultError(Exception):
     """The result does not fit; the message says where."""
 
 
@@ -20,7 +20,7 @@ def read_result(text: str, data: Any, schema: Mapping[str, Any]) -> Any:
     """Return the result as data that fits the schema.
 
     Raises:
-        ResultWrong: it does not, or it is no JSON.
+        InvalidResultError: it does not, or it is no JSON.
     """
     value = data
     if value is None:
@@ -31,14 +31,14 @@ def read_result(text: str, data: Any, schema: Mapping[str, Any]) -> Any:
             if schema.get("type") == "string":
                 value = text
             else:
-                raise ResultWrong(f"it is no JSON: {error}") from None
+                raise InvalidResultError(f"it is no JSON: {error}") from None
     if schema.get("type") == "string" and not isinstance(value, str):
         value = text  # A text that happens to be JSON is still a text.
     try:
         # The checker reads objects; whatever the value is, it is looked at inside one.
         check_schema({"type": "object", "properties": {"result": dict(schema)}})({"result": value})
-    except ArgumentsWrong as error:
-        raise ResultWrong(str(error)) from None
+    except ToolArgumentsError as error:
+        raise InvalidResultError(str(error)) from None
     except (RecursionError, TypeError, ValueError, AttributeError, KeyError) as error:
-        raise ResultWrong(f"the schema itself cannot be used: {error}") from None
+        raise InvalidResultError(f"the schema itself cannot be used: {error}") from None
     return value

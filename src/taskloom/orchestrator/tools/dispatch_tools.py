@@ -11,7 +11,7 @@ from typing import Any, Final
 from taskloom.agent import Language, Tool, call_address
 from taskloom.board import Actor, RunOutcome, StepStatus, StepView, Task, validation
 from taskloom.board.views import view_step
-from taskloom.errors import Code, Refused, TaskloomError
+from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import RunId
 from taskloom.orchestrator.dispatch_request import DispatchRequest, read_dispatch_request
 from taskloom.orchestrator.dispatcher import Dispatcher
@@ -121,7 +121,7 @@ class DispatchTools:
         worker_run = self._dispatcher.worker_runs.get(run_id)
         if worker_run is None:
             under_way = [each.run_id for each in self._dispatcher.under_way()]
-            raise Refused(
+            raise RefusedError(
                 Code.WORKER_NOT_AVAILABLE,
                 f"There is no worker run {run_id!r} under way here. Under way: "
                 f"{', '.join(under_way[:_NAMED_MAX]) or 'none'}.",
@@ -156,7 +156,7 @@ class DispatchTools:
                     return run_id
                 if step is not None and step.status in _SETTLED:
                     return run_id, view_step(step)
-            raise Refused(Code.WORKER_NOT_AVAILABLE, "This dispatch was tried too often.")
+            raise RefusedError(Code.WORKER_NOT_AVAILABLE, "This dispatch was tried too often.")
 
         found = await board.read(order.task_id, look, actor)
         if isinstance(found, str):

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from taskloom.agent import Language, Tool
 from taskloom.board.status import HELD
-from taskloom.errors import Code, Refused
+from taskloom.errors import Code, RefusedError
 from taskloom.ids import Seq
 from taskloom.orchestrator.events import RunEvent
 from taskloom.orchestrator.settings import Settings
@@ -38,7 +38,7 @@ class WorkerTools(StepTools):
         try:
             await self.board.read(given["task_id"], lambda _: None, worker_run.actor)
             step = await worker_runner.claim(worker_run, given["step_id"])
-        except Refused as refused:
+        except RefusedError as refused:
             if refused.code in _SKIPPED:
                 worker_runner.tell(RunEvent.STEP_CLAIM_SKIPPED, worker_run, code=refused.code.value)
             raise

@@ -3,6 +3,7 @@
     TaskloomError            has a code, a message that says what to do next, and details
     ├── RefusedError              the answer is no; nothing changed; ask differently
     ├── StorageError        the disk or server failed; nothing was promised; try again later
+    ├── ConfigError               the configuration cannot work; change what the message names
     ├── UnavailableError          this one Task's log cannot be read; the others can
     └── FencedError               somebody else wrote in between; read on and decide again
 
@@ -94,6 +95,14 @@ class UnavailableError(TaskloomError):
             "Nothing is appended to it; `taskloom board verify` shows more.",
             {"wal_path": path, "line": line, "error": cause},
         )
+
+
+class ConfigError(TaskloomError):
+    """The configuration cannot work; the message says where and what to change."""
+
+    def __init__(self, message: str, **details: object) -> None:
+        """Raise with the code `config_error`."""
+        super().__init__(Code.CONFIG_ERROR, message, details)
 
 
 class FencedError(TaskloomError):

@@ -10,7 +10,7 @@ from taskloom.agent.providers.model import ProviderModel
 from taskloom.app import chat_model
 from taskloom.app.models import SettledModel
 from taskloom.config import Config, ModelConfig
-from taskloom.orchestrator import ConfigError
+from taskloom.errors import ConfigError
 from tests.agent.provider_server import OpenAI, serving
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

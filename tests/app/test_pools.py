@@ -7,14 +7,8 @@ import pytest
 
 from taskloom.app import build_pools
 from taskloom.config import load_config
-from taskloom.orchestrator import (
-    AgentDefinition,
-    ConfigError,
-    Executor,
-    FunctionExecutor,
-    Pool,
-    ProgramExecutor,
-)
+from taskloom.errors import ConfigError
+from taskloom.orchestrator import AgentDefinition, Executor, FunctionExecutor, Pool, ProgramExecutor
 from taskloom.orchestrator.pool import named_workers
 from tests.orchestrator.jobs import Heard, a_job
 

@@ -20,7 +20,8 @@ from taskloom.config import (
     read_definition,
 )
 from taskloom.config.definitions import FILE_BYTES_MAX
-from taskloom.orchestrator import AgentDefinition, ConfigError
+from taskloom.errors import ConfigError
+from taskloom.orchestrator import AgentDefinition
 
 HEAD = "---\nid: coder\nname: Coder\ndescription: Writes code.\n"
 

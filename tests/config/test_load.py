@@ -16,7 +16,7 @@ from taskloom.config import (
     is_allowed,
     load_config,
 )
-from taskloom.orchestrator import ConfigError
+from taskloom.errors import ConfigError
 
 WHOLE = """
 [model]

@@ -9,9 +9,9 @@ import anyio.to_thread
 import pytest
 
 from taskloom.board import StepView
+from taskloom.errors import ConfigError
 from taskloom.orchestrator import Executor, Job, Outcome
 from taskloom.orchestrator.executors.function import FunctionExecutor, FunctionWorkerError
-from taskloom.orchestrator.pool import ConfigError
 from tests.orchestrator.jobs import Heard, a_job
 
 

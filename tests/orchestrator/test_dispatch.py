@@ -14,9 +14,9 @@ from taskloom import StepStatus, UpdateBoard, open_board
 from taskloom.agent import Agent, NoActiveRunError, RunEnded, ScriptedModel, set_value
 from taskloom.board import TaskStatus
 from taskloom.board.operations import UpdateTask
+from taskloom.errors import ConfigError
 from taskloom.orchestrator import (
     AgentExecutor,
-    ConfigError,
     Emit,
     Executor,
     Job,

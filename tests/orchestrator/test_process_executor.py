@@ -12,7 +12,8 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from taskloom.orchestrator import ConfigError, Executor, Outcome
+from taskloom.errors import ConfigError
+from taskloom.orchestrator import Executor, Outcome
 from taskloom.orchestrator.executors.program import ProgramExecutor, ProgramWorkerError
 from taskloom.orchestrator.executors.program_protocol import LINE_BYTES_MAX, OUTPUT_CHARS_MAX
 from tests.orchestrator.jobs import Heard, a_job

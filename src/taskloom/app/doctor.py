@@ -28,17 +28,9 @@ from taskloom.config import (
     load_config,
     load_definitions,
 )
-from taskloom.errors import TaskloomError
+from taskloom.errors import ConfigError, TaskloomError
 from taskloom.ids import WAL_SUFFIX
-from taskloom.orchestrator import (
-    AgentDefinition,
-    ConfigError,
-    Emit,
-    Executor,
-    Job,
-    Pool,
-    WorkerHandle,
-)
+from taskloom.orchestrator import AgentDefinition, Emit, Executor, Job, Pool, WorkerHandle
 from taskloom.runtime.log_verification import Finding, Health, verify
 
 MODEL_TIMEOUT_S: Final = 60.0

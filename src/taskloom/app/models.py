@@ -10,7 +10,7 @@ from msgspec import structs
 
 from taskloom.agent import ChatModel, Message, ModelError, ModelRequest, open_model
 from taskloom.config import FILE_NAME, MODEL_VARIABLE, Config, ModelConfig
-from taskloom.orchestrator import ConfigError
+from taskloom.errors import ConfigError
 
 KEY_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "anthropic": ("ANTHROPIC_API_KEY",),

@@ -19,9 +19,9 @@ from taskloom.config import (
     load_definitions,
 )
 from taskloom.config.hints import meant
+from taskloom.errors import ConfigError
 from taskloom.orchestrator import (
     AgentDefinition,
-    ConfigError,
     Executor,
     FunctionExecutor,
     Pool,

@@ -13,9 +13,10 @@ from taskloom.app.models import chat_model
 from taskloom.app.permissions import Permissions
 from taskloom.app.pools import build_pools
 from taskloom.config import AcpExecutorConfig, Config
+from taskloom.errors import ConfigError
 from taskloom.files import LocalFiles
 from taskloom.middleware import ToolReduction
-from taskloom.orchestrator import AgentDefinition, AgentExecutor, ConfigError, Executor, Pool
+from taskloom.orchestrator import AgentDefinition, AgentExecutor, Executor, Pool
 from taskloom.orchestrator.executors.agent import MakeTools
 
 RETRY: Final = Retry(max_retries=3)

@@ -16,8 +16,9 @@ from taskloom.config.config import (
 from taskloom.config.front_matter import FrontMatterError, Head, Value, split_head, split_list
 from taskloom.config.hints import meant
 from taskloom.config.load import read_text, script_in
+from taskloom.errors import ConfigError
 from taskloom.ids import ID_CHARS_MAX, is_safe_id
-from taskloom.orchestrator import AgentDefinition, ConfigError
+from taskloom.orchestrator import AgentDefinition
 
 FILE_BYTES_MAX: Final = 262_144
 """A prompt that is longer than this is no prompt."""

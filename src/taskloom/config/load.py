@@ -21,7 +21,7 @@ from taskloom.config.config import (
     ModelConfig,
 )
 from taskloom.config.hints import meant, unknown_keys
-from taskloom.orchestrator import ConfigError
+from taskloom.errors import ConfigError
 
 MODEL_VARIABLE: Final = "TASKLOOM_MODEL"
 FILE_BYTES_MAX: Final = 1_000_000

@@ -9,7 +9,7 @@ from taskloom.orchestrator.executors.function import FunctionExecutor, FunctionW
 from taskloom.orchestrator.executors.program import ProgramExecutor, ProgramWorkerError
 from taskloom.orchestrator.orchestrator import Orchestrator
 from taskloom.orchestrator.plan_runner import PlanReport
-from taskloom.orchestrator.pool import ConfigError, Pool, Worker, check_pools
+from taskloom.orchestrator.pool import Pool, Worker, check_pools
 from taskloom.orchestrator.prompt.middleware import BoardInPrompt, board_text
 from taskloom.orchestrator.settings import Settings
 from taskloom.orchestrator.worker_run import RunReport, WorkerRun
@@ -19,7 +19,6 @@ __all__ = [
     "AgentDefinition",
     "AgentExecutor",
     "BoardInPrompt",
-    "ConfigError",
     "Emit",
     "EventBus",
     "Executor",

@@ -5,20 +5,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from taskloom.errors import Code, TaskloomError
+from taskloom.errors import ConfigError
 from taskloom.ids import ID_CHARS_MAX, PoolId, is_safe_id
 from taskloom.orchestrator.agent_definition import AgentDefinition
 from taskloom.orchestrator.executors.executor import Executor
 
 _ID: Final = f"1 to {ID_CHARS_MAX} characters of a-z, 0-9, - and _"
-
-
-class ConfigError(TaskloomError):
-    """What was configured cannot work; the message says where and what to change."""
-
-    def __init__(self, message: str, **details: object) -> None:
-        """Raise with the code `config_error`."""
-        super().__init__(Code.CONFIG_ERROR, message, details)
 
 
 class Worker(Struct, frozen=True, kw_only=True):

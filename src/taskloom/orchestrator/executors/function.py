@@ -19,9 +19,8 @@ import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
-from taskloom.errors import Code, TaskloomError
+from taskloom.errors import Code, ConfigError, TaskloomError
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
-from taskloom.orchestrator.pool import ConfigError
 
 _GIVEN: Final = ("job", "step", "inputs", "emit", "should_stop")
 

@@ -18,7 +18,7 @@ import anyio.abc
 import msgspec
 
 from taskloom.agent.workspace.process import harmless_environment
-from taskloom.errors import Code, TaskloomError
+from taskloom.errors import Code, ConfigError, TaskloomError
 from taskloom.orchestrator.executors import program_supervisor
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
 from taskloom.orchestrator.executors.program_protocol import (
@@ -29,7 +29,6 @@ from taskloom.orchestrator.executors.program_protocol import (
     read_line,
     shorten,
 )
-from taskloom.orchestrator.pool import ConfigError
 
 GRACE_S: Final = 5.0
 """How long a program that was asked to end may take before it is killed."""

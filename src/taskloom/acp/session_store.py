@@ -21,6 +21,7 @@ from msgspec import Struct, structs
 
 from taskloom.agent.messages import new_id
 from taskloom.errors import StorageError
+from taskloom.text import clip
 
 _LOG = logging.getLogger("taskloom.acp")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -171,7 +172,7 @@ class SessionStore:
 def title_of(text: str) -> str:
     """Return a session's title: the first line of what was asked first."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= TITLE_CHARS_MAX else line[: TITLE_CHARS_MAX - 1] + "…"
+    return clip(line, TITLE_CHARS_MAX)
 
 
 def _folders(path: Path) -> list[Path]:

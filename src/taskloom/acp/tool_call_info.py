@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from taskloom.agent import Message, TextPart, ToolCall
 from taskloom.agent.messages import ImagePart, Part
+from taskloom.text import clip, clip_line
 
 TITLE_CHARS_MAX: Final = 120
 SHOWN_CHARS_MAX: Final = 20_000
@@ -69,9 +70,7 @@ def tool_call_info(
     kind = _KINDS.get(call.name) or (kinds or {}).get(call.name, "other")
     if call.name.startswith(f"{_BOARD}task_"):
         kind = "think"
-    title = " ".join(_title(call.name, arguments).split())
-    if len(title) > TITLE_CHARS_MAX:
-        title = title[: TITLE_CHARS_MAX - 1] + "…"
+    title = clip_line(_title(call.name, arguments), TITLE_CHARS_MAX)
     return ToolCallInfo(title or call.name or "?", kind, _locations(call.name, arguments, cwd), raw)
 
 
@@ -130,8 +129,7 @@ def content_of(message: Message) -> list[dict[str, Any]]:
 
 def raw_output(message: Message) -> object:
     """Return a result as data for programs."""
-    text = message.text
-    return {"text": text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "…"}
+    return {"text": clip(message.text, SHOWN_CHARS_MAX)}
 
 
 def _block(part: Part) -> dict[str, Any]:

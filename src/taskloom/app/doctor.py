@@ -4,7 +4,7 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from enum import StrEnum
 from importlib.util import find_spec
@@ -31,7 +31,8 @@ from taskloom.config import (
 from taskloom.errors import ConfigError, TaskloomError
 from taskloom.ids import WAL_SUFFIX
 from taskloom.orchestrator import AgentDefinition, Emit, Executor, Job, Pool, WorkerHandle
-from taskloom.runtime.log_verification import Finding, Health, verify
+from taskloom.runtime.log_verification import Health, verify
+from taskloom.text import join_limited
 
 MODEL_TIMEOUT_S: Final = 60.0
 """Long enough for a model that must be loaded first, short enough to be waited for."""
@@ -269,9 +270,10 @@ def _logs(tasks: Path) -> Check:
     findings = [verify(path) for path in paths]
     wrong = [found for found in findings if found.health in _DAMAGED]
     if wrong:
+        named = join_limited([f"{found.wal_path} ({found.cause})" for found in wrong], _SHOWN_MAX)
         return _trouble(
             "logs",
-            f"{len(wrong)} of {len(findings)} cannot be trusted: {_some(wrong, _named)}",
+            f"{len(wrong)} of {len(findings)} cannot be trusted: {named}",
             "Nothing is appended to them; `taskloom board verify` shows more. Restore them from a "
             "backup, or move them away.",
         )
@@ -280,16 +282,6 @@ def _logs(tasks: Path) -> Check:
     torn = sum(found.health is Health.TORN for found in findings)
     more = f", {torn} with the harmless rest of a write that was cut short" if torn else ""
     return _fine("logs", f"{len(findings)} checked, all of them whole{more}")
-
-
-def _named(found: Finding) -> str:
-    return f"{found.wal_path} ({found.cause})"
-
-
-def _some(items: Sequence[Finding], name: Callable[[Finding], str]) -> str:
-    shown = ", ".join(name(each) for each in items[:_SHOWN_MAX])
-    more = len(items) - _SHOWN_MAX
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _fine(name: str, message: str) -> Check:

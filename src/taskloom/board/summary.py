@@ -12,6 +12,7 @@ from taskloom.board.state.step import Step
 from taskloom.board.state.task import Task
 from taskloom.board.status import StepStatus
 from taskloom.board.views import count_steps
+from taskloom.text import clip_line
 
 BUDGET_BYTES: Final = 4_800
 """About 1,200 tokens."""
@@ -90,8 +91,7 @@ def _rest(task: Task, count: int) -> str:
 
 
 def _short(text: str) -> str:
-    one_line = " ".join(text.split())
-    return one_line if len(one_line) <= _TEXT_MAX else one_line[: _TEXT_MAX - 1] + "…"
+    return clip_line(text, _TEXT_MAX)
 
 
 def _size(line: str) -> int:

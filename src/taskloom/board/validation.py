@@ -9,6 +9,7 @@ from typing import Final, NoReturn, cast
 
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import ID_CHARS_MAX, is_safe_id
+from taskloom.text import clip
 
 _SHOWN_MAX: Final = 100
 """How much of a wrong value an error repeats; a model's slip may be long."""
@@ -56,7 +57,7 @@ def safe_id(value: object, path: str) -> str:
     if not isinstance(value, str):
         refuse(path, f"must be a string, not {kind(value)}.")
     if not is_safe_id(value):
-        shown = value if len(value) <= ID_CHARS_MAX else value[:40] + "…"
+        shown = clip(value, ID_CHARS_MAX)
         refuse(
             path,
             f"must be 1 to {ID_CHARS_MAX} characters of a-z, 0-9, - and _; got {shown!r}.",

@@ -4,15 +4,13 @@ import os
 from argparse import Namespace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
 
 from taskloom.cli.output import note
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import WAL_SUFFIX
 from taskloom.runtime.board import session_dir
 from taskloom.runtime.log_verification import LogSurvey
-
-_NAMED_MAX: Final = 10
+from taskloom.text import join_limited
 
 
 def open_survey(given: Namespace) -> LogSurvey:
@@ -70,7 +68,7 @@ def find_in(survey: LogSurvey, word: str) -> Path:
     if near:
         hint = f"Did you mean {' or '.join(near)}?"
     elif names:
-        hint = f"There are: {_some(names)}."
+        hint = f"There are: {join_limited(names)}."
     else:
         hint = "It has none."
     raise RefusedError(
@@ -144,13 +142,7 @@ def _session(given: Namespace, sessions: list[str]) -> str:
     if wanted not in sessions:
         raise RefusedError(
             Code.VALIDATION_ERROR,
-            f"There is no session {wanted!r}. There are: {_some(sessions)}.",
+            f"There is no session {wanted!r}. There are: {join_limited(sessions)}.",
             {"session_id": wanted, "sessions": sessions},
         )
     return wanted
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:_NAMED_MAX])
-    more = len(names) - _NAMED_MAX
-    return f"{shown} and {more} more" if more > 0 else shown

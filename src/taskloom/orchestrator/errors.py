@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from typing import Any, Final, TypeVar
 
 from taskloom.errors import Code, TaskloomError
+from taskloom.text import clip
 
 SUMMARY_CHARS: Final = 4_000
 """Of what an executor gave back, this much becomes the step's result; the whole is its data."""
@@ -38,8 +39,7 @@ def error_of(failure: BaseException) -> dict[str, Any]:
 
 def short(text: str) -> str:
     """Return as much of a text as a step keeps, in a form that can be written."""
-    clean = text.encode("utf-8", "replace").decode()
-    return clean if len(clean) <= SUMMARY_CHARS else clean[: SUMMARY_CHARS - 1] + "…"
+    return clip(text.encode("utf-8", "replace").decode(), SUMMARY_CHARS)
 
 
 def _said(failure: BaseException) -> str:

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from unicodedata import category
 
+from taskloom.text import clip, clip_line, join_limited
+
 LINE_MAX: Final = 300
 """More than a terminal is wide; `--json` has the whole text."""
 
@@ -39,8 +41,8 @@ def _visible(char: str) -> str:
 
 def one_line(text: str, most: int = LINE_MAX) -> str:
     """Return a text on one line, cut with an ellipsis."""
-    line = clean(" ".join(text[: most * 4].split()))
-    return line if len(line) <= most else line[: most - 1] + "…"
+    # Clipped before it is cleaned, which costs a step per character, and after, which lengthens.
+    return clip(clean(clip_line(text, most)), most)
 
 
 def moment(at: datetime | None) -> str:
@@ -101,6 +103,4 @@ def plural(count: int, noun: str) -> str:
 
 def some(names: Sequence[str]) -> str:
     """Name the first few, and count the others."""
-    shown = ", ".join(one_line(name) for name in names[:_NAMED_MAX])
-    more = len(names) - _NAMED_MAX
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    return join_limited([one_line(name) for name in names], _NAMED_MAX)

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from taskloom.acp.plans.plan import EntryState, FilePlan, ItemsPlan, MarkdownPlan, Plan, PlanEntry
+from taskloom.text import clip_line
 
 Update: TypeAlias = dict[str, Any]
 """The `update` of a `session/update` notification, as it goes over the wire."""
@@ -60,9 +61,7 @@ def entry_on_wire(entry: PlanEntry, **details: object) -> dict[str, Any]:
     content = entry.text
     meta = {**details, **(entry.details or {})}
     if entry.state in _UNSAID:
-        note = " ".join(entry.note.split())
-        if len(note) > NOTE_CHARS_MAX:
-            note = note[: NOTE_CHARS_MAX - 1] + "…"
+        note = clip_line(entry.note, NOTE_CHARS_MAX)
         content = f"{content} ({entry.state}: {note})" if note else f"{content} ({entry.state})"
         meta.setdefault("state", entry.state)
     said: dict[str, Any] = {

@@ -21,6 +21,7 @@ from taskloom.board.state.task import Task
 from taskloom.board.status import HELD, STEP_OVER, WAITING, StepStatus
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import StepId
+from taskloom.text import join_limited
 
 _NAMED_MAX = 20
 """How many steps in the way an error names; the rest are counted."""
@@ -92,11 +93,11 @@ def _not_completeable(task: Task) -> RefusedError:
     ]
     ways: list[str] = []
     if held:
-        ways.append(f"still held by workers: {_some(held)} (wait for them, or cancel their runs)")
+        names = join_limited(held, _NAMED_MAX)
+        ways.append(f"still held by workers: {names} (wait for them, or cancel their runs)")
     if open_steps:
-        ways.append(
-            f"required and not completed: {_some(open_steps)} (finish them, or set required=false)"
-        )
+        names = join_limited(open_steps, _NAMED_MAX)
+        ways.append(f"required and not completed: {names} (finish them, or set required=false)")
     return RefusedError(
         Code.TASK_NOT_COMPLETEABLE,
         f"The Task cannot be completed yet; {'; '.join(ways)}.",
@@ -107,8 +108,3 @@ def _not_completeable(task: Task) -> RefusedError:
             "open_required": len(open_steps),
         },
     )
-
-
-def _some(names: list[StepId]) -> str:
-    shown = ", ".join(names[:_NAMED_MAX])
-    return shown if len(names) <= _NAMED_MAX else f"{shown} and {len(names) - _NAMED_MAX} more"

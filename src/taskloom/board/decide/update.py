@@ -18,6 +18,7 @@ from taskloom.board.state.update_draft import Draft, Overlay
 from taskloom.board.status import HELD, STEP_NEXT, WAITING, EventType, StepStatus, TaskStatus
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import StepId
+from taskloom.text import join_limited
 
 
 def decide_update(
@@ -169,7 +170,7 @@ class _Update:
             _refuse(
                 place,
                 Code.STEP_HAS_DEPENDENTS,
-                f"step {draft.step_id!r} is waited for by {_some(dependents)}. Change their "
+                f"step {draft.step_id!r} is waited for by {join_limited(dependents)}. Change their "
                 "dependencies first, in the same update if you like.",
                 step_id=draft.step_id,
                 dependents=dependents[:50],
@@ -308,8 +309,3 @@ _INSTEAD_OF_CANCEL = {
 def _refuse(place: int, code: Code, why: str, **details: object) -> NoReturn:
     path = f"$.operations[{place}]"
     raise RefusedError(code, f"{path}: {why}", {"path": path, "index": place, **details})
-
-
-def _some(names: list[str], most: int = 10) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -17,6 +17,7 @@ from taskloom.board.status import HELD
 from taskloom.board.views import count_steps
 from taskloom.ids import AgentId, PoolId, RunId, StepId
 from taskloom.runtime.recent_changes import Change
+from taskloom.text import clip_line
 
 TokenCount: TypeAlias = Callable[[str], int]
 
@@ -224,5 +225,4 @@ def _change(change: Change) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _TEXT_CHARS else line[: _TEXT_CHARS - 1] + "…"
+    return clip_line(text, _TEXT_CHARS)

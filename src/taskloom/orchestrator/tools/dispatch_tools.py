@@ -15,9 +15,10 @@ from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import RunId
 from taskloom.orchestrator.dispatch_request import DispatchRequest, read_dispatch_request
 from taskloom.orchestrator.dispatcher import Dispatcher
-from taskloom.orchestrator.tools.results import clipped, encoded, plain_data, within
+from taskloom.orchestrator.tools.results import encoded, plain_data, within
 from taskloom.orchestrator.tools.tool_factory import make_tool
 from taskloom.orchestrator.worker_run import RunReport, WorkerRun
+from taskloom.text import clip
 
 _SETTLED: Final = frozenset(
     {StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.BLOCKED, StepStatus.CANCELLED}
@@ -214,7 +215,7 @@ def _shown(ending: RunReport) -> dict[str, Any]:
     shown: dict[str, Any] = plain_data(ending)
     result = shown["worker_result"]
     if result is not None:
-        result["text"] = clipped(str(result.get("text", "")), _RESULT_CHARS)
+        result["text"] = clip(str(result.get("text", "")), _RESULT_CHARS)
     for name in ("step_result_summary", "note"):
-        shown[name] = clipped(shown[name], _RESULT_CHARS) if shown[name] else None
+        shown[name] = clip(shown[name], _RESULT_CHARS) if shown[name] else None
     return shown

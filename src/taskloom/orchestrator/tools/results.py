@@ -9,6 +9,7 @@ from taskloom.agent import ToolError
 from taskloom.board import Receipt, StepPage, StepView, Task, TaskPage, TaskView, summarise
 from taskloom.board.views import count_steps
 from taskloom.errors import Code, TaskloomError
+from taskloom.text import clip
 
 _EVENT_IDS_MAX: Final = 20
 """Of a change with more events than these, the ids of the first are told and the rest counted."""
@@ -94,7 +95,7 @@ def _text(value: Any) -> str:
 
 def _cut(value: Any, chars: int, items: int) -> Any:
     if isinstance(value, str):
-        return clipped(value, chars)
+        return clip(value, chars)
     if isinstance(value, list):
         given = _list(value)  # pyright: ignore[reportUnknownArgumentType]  # any JSON
         kept = [_cut(item, chars, items) for item in given[:items]]
@@ -102,7 +103,7 @@ def _cut(value: Any, chars: int, items: int) -> Any:
         return [*kept, f"… {left_out} more"] if left_out else kept
     if isinstance(value, dict):
         found = list(cast("dict[str, Any]", value).items())
-        few = {clipped(name, chars): _cut(item, chars, items) for name, item in found[:items]}
+        few = {clip(name, chars): _cut(item, chars, items) for name, item in found[:items]}
         return {**few, "…": f"{len(found) - items} more"} if len(found) > items else few
     return value
 
@@ -223,10 +224,10 @@ def tasks_of(page: TaskPage, most: int, offset: int) -> dict[str, Any]:
     tasks: list[Any] = []
     for line in page.tasks:
         shown = _trimmed(msgspec.to_builtins(line))
-        shown["title"] = clipped(line.title, 200)
+        shown["title"] = clip(line.title, 200)
         for name in ("reason", "result_summary"):
             if name in shown:
-                shown[name] = clipped(shown[name], 500)
+                shown[name] = clip(shown[name], 500)
         size += len(encoded(shown))
         if size > most and tasks:
             break
@@ -247,8 +248,3 @@ def within(most: int, values: Iterable[dict[str, Any]]) -> tuple[list[dict[str, 
         if size > most and place:
             return every[:place], len(every) - place
     return every, 0
-
-
-def clipped(text: str, most: int) -> str:
-    """Return the beginning of a text."""
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -72,7 +72,7 @@ async def _board_to_wire(folder: Path) -> list[float]:
 
     publisher = PlanPublisher(send, {"plan": {}})
     waits: list[float] = []
-    async with open_board(folder, session_id="s1") as board:
+    async with open_board(folder, session="s1") as board:
         boss = board.orchestrator("boss", run_id="r1")
         steps = tuple(NewStep(step_id=f"s{n}", title=f"Step {n}") for n in range(CHANGES))
         await board.send(CreateTask(task_id="t", wal_name="t", title="T", steps=steps), boss)

@@ -50,13 +50,13 @@ def _one_caller() -> Iterator[Row]:
 
 async def _alternate(place: Path, rounds: int = 12) -> tuple[float, float, float]:
     """Return the medians of a bare write and sync, of an async and of a blocking change."""
-    async with open_board(place, session_id="s1") as board:
+    async with open_board(place, session="s1") as board:
         await _prepare(board, 1)
         actor, note = worker(0), _note(0)
         await board.send(note, actor)
         line = _last_line(place)
         fd = os.open(place / "bare", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        blocking = SyncBoard(board.session)
+        blocking = SyncBoard(board.writers)
         bare_s: list[float] = []
         board_s: list[float] = []
         blocking_s: list[float] = []
@@ -115,7 +115,7 @@ async def _many_callers(rounds: int = 60, repeats: int = 5) -> list[Row]:
 
 async def _board_rate(durability: Durability, rounds: int) -> float:
     with TemporaryDirectory(dir=".") as name:
-        async with open_board(name, session_id="s1", durability=durability) as board:
+        async with open_board(name, session="s1", durability=durability) as board:
             await _prepare(board, CALLERS)
 
             async def call(number: int) -> None:

@@ -102,7 +102,7 @@ async def _hand_over() -> Row:
         for at in range(CHAIN)
     )
     with TemporaryDirectory(dir=".") as name:
-        async with open_board(name, session_id="s1") as board:
+        async with open_board(name, session="s1") as board:
             await _create(board, chain)
             async with Orchestrator(board, _pools(2, moments)) as orchestrator:
                 await orchestrator.run_plan(TASK, instruction="Do it.")
@@ -150,7 +150,7 @@ async def _throughput(repeats: int = 5) -> Row:
 
 async def _carried() -> float:
     with TemporaryDirectory(dir=".") as name:
-        async with open_board(name, session_id="s1") as board:
+        async with open_board(name, session="s1") as board:
             await _create(board, dag(STEPS))
             async with Orchestrator(board, _pools(WORKERS)) as orchestrator:
                 start = perf_counter()
@@ -162,7 +162,7 @@ async def _carried() -> float:
 async def _straight() -> float:
     """The same commands from as many tasks, with nothing between them and the board."""
     with TemporaryDirectory(dir=".") as name:
-        async with open_board(name, session_id="s1") as board:
+        async with open_board(name, session="s1") as board:
             await _create(board, dag(STEPS))
             start = perf_counter()
             async with await board.watch(TASK) as watch:
@@ -224,7 +224,7 @@ def big_run() -> None:
 
     async def main() -> tuple[int, int]:
         with TemporaryDirectory(dir=".") as name:
-            async with open_board(name, session_id="s1", durability=Durability.OS) as board:
+            async with open_board(name, session="s1", durability=Durability.OS) as board:
                 await _create(board, dag(BIG))
                 created = peak()
                 async with Orchestrator(board, _pools(WORKERS)) as orchestrator:
@@ -240,7 +240,7 @@ async def _prompt(rounds: int = 60) -> Row:
     """A board of 10,000 steps in a prompt: many ready, some held, some failed, some blocked."""
     steps = tuple(NewStep(step_id=f"step-{at}", title=f"Step {at} of it") for at in range(BIG))
     with TemporaryDirectory(dir=".") as name:
-        async with open_board(name, session_id="s1", durability=Durability.OS) as board:
+        async with open_board(name, session="s1", durability=Durability.OS) as board:
             await _create(board, steps)
             for at in range(900):
                 claim = ClaimStep(task_id=TASK, step_id=f"step-{at}")

@@ -76,7 +76,7 @@ async def main(project: Path, model: str | None) -> None:
         workers=tuple(Worker(definition=kind, executor=executor) for _ in range(2)),
     )
     async with (
-        open_board(project, session_id="s1") as board,
+        open_board(project, session="s1") as board,
         Orchestrator(board, [pool]) as orchestrator,
         orchestrator.listen() as events,
     ):

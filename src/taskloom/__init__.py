@@ -46,7 +46,15 @@ if TYPE_CHECKING:
     )
     from taskloom.errors import Code, RefusedError, StorageError, TaskloomError, UnavailableError
     from taskloom.log import Durability, MemoryLog
-    from taskloom.runtime import Board, Clock, ListTasks, Record, SyncBoard, open_board
+    from taskloom.runtime import (
+        Board,
+        Clock,
+        ListTasks,
+        Record,
+        SyncBoard,
+        open_board,
+        open_board_sync,
+    )
 
 __version__ = "0.1.0"
 
@@ -98,6 +106,7 @@ __all__ = [
     "UpdateStepContent",
     "UpdateTask",
     "open_board",
+    "open_board_sync",
 ]
 
 _ROOMS: Final = {
@@ -155,6 +164,7 @@ _ROOMS: Final = {
         "Record",
         "SyncBoard",
         "open_board",
+        "open_board_sync",
     ),
 }
 """Where each name lives; a test compares it with the imports above."""

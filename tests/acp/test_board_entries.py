@@ -30,7 +30,7 @@ TITLES = ["Write", "Test", "Polish", "Announce"]
 async def test_steps_are_entries_in_the_order_of_their_creation_whatever_their_state(
     tmp_path: Path,
 ) -> None:
-    async with open_board(tmp_path, session_id="s1") as board:
+    async with open_board(tmp_path, session="s1") as board:
         boss = board.orchestrator("boss", run_id="r1")
         ann = board.worker("ann", run_id="w1", task_id="plan")
         create = CreateTask(task_id="plan", wal_name="plan", title="Release", steps=STEPS)

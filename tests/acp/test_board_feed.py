@@ -58,7 +58,7 @@ def task(task_id: str) -> CreateTask:
 async def test_the_last_state_of_a_task_is_shown_before_its_plan_goes(tmp_path: Path) -> None:
     screen = Screen()
     publisher = PlanPublisher(screen.send, {"plan": {}})
-    async with open_board(tmp_path, session_id="s1") as board:
+    async with open_board(tmp_path, session="s1") as board:
         boss = board.orchestrator("boss", run_id="r1")
         await board.send(task("t1"), boss)
         feed = BoardFeed(board, publisher)
@@ -80,8 +80,8 @@ async def test_tasks_of_this_and_other_processes_come_into_view(tmp_path: Path) 
     screen = Screen()
     publisher = PlanPublisher(screen.send, {"plan": {}})
     async with (
-        open_board(tmp_path, session_id="s1") as board,
-        open_board(tmp_path, session_id="s1") as elsewhere,
+        open_board(tmp_path, session="s1") as board,
+        open_board(tmp_path, session="s1") as elsewhere,
     ):
         boss = board.orchestrator("boss", run_id="r1")
         feed = BoardFeed(board, publisher)
@@ -105,7 +105,7 @@ async def test_what_happened_unseen_is_true_after_show(tmp_path: Path) -> None:
     screen = Screen()
     publisher = PlanPublisher(screen.send, None)
     publisher.hold()
-    async with open_board(tmp_path, session_id="s1") as board:
+    async with open_board(tmp_path, session="s1") as board:
         boss = board.orchestrator("boss", run_id="r1")
         feed = BoardFeed(board, publisher)
         for name in ("t1", "t2"):

@@ -120,7 +120,7 @@ async def test_the_board_command_turns_the_view_on_and_off(tmp_path: Path) -> No
     setup = crew_setup(tmp_path, idle)
     async with client_of(setup) as client:
         session = await orchestrating(client, tmp_path)
-        async with open_board(tmp_path, session_id=session) as board:
+        async with open_board(tmp_path, session=session) as board:
             boss = board.orchestrator("boss", run_id="r1")
             steps = (NewStep(step_id="s1", title="First"), NewStep(step_id="s2", title="Second"))
             create = CreateTask(task_id="t1", wal_name="t1", title="Big", steps=steps)
@@ -148,7 +148,7 @@ async def test_load_shows_active_tasks_and_not_those_that_ended(tmp_path: Path) 
     setup = crew_setup(tmp_path, idle, show_task_board=True)
     async with client_of(setup) as client:
         session = await orchestrating(client, tmp_path)
-        async with open_board(tmp_path, session_id=session) as board:
+        async with open_board(tmp_path, session=session) as board:
             boss = board.orchestrator("boss", run_id="r1")
             for name in ("old", "new"):
                 steps = (NewStep(step_id="s1", title=name, required=False),)

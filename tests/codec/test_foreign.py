@@ -28,7 +28,7 @@ def opened(tmp_path: Path, name: str) -> tuple[SyncBoard, Path]:
     directory.mkdir(parents=True)
     path = Path(shutil.copy(FIXTURES / name, directory))
     board = SyncBoard(TaskWriters(JsonlLog(directory), "s1"))
-    board.session.resume()
+    board.writers.resume()
     return board, path
 
 
@@ -36,7 +36,7 @@ def shown(tmp_path: Path, name: str, task_id: str) -> TaskView:
     board, path = opened(tmp_path, name)
     before = path.read_bytes()
     task = board.get(task_id, BOSS)
-    board.session.close()
+    board.writers.close()
     assert path.read_bytes() == before
     assert sorted(path.parent.iterdir()) == [path]
     return task
@@ -106,7 +106,7 @@ def test_nothing_is_appended_to_a_reference_log(tmp_path: Path, name: str) -> No
     listed = board.list(BOSS, ListTasks(include_terminal=True)).tasks
     assert [line.task_id for line in listed] == [task_id]
     assert listed[0].error is None
-    board.session.close()
+    board.writers.close()
     assert path.read_bytes() == before
 
 
@@ -128,7 +128,7 @@ def test_a_gap_in_a_reference_log_is_damage(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError) as caught:
         SyncBoard(TaskWriters(JsonlLog(path.parent), "s1")).get("plan", BOSS)
     assert caught.value.details["line"] == 5
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-1003")
@@ -163,7 +163,7 @@ def test_a_reference_log_refuses_with_a_code_that_says_so(tmp_path: Path) -> Non
     with pytest.raises(RefusedError) as caught:
         board.send(updating({"op": "update_task", "title": "mine"}), BOSS)
     assert caught.value.code is Code.PERMISSION_DENIED
-    board.session.close()
+    board.writers.close()
 
 
 def _lines(name: str, start: int, end: int) -> bytes:

@@ -56,7 +56,7 @@ def test_a_full_disk_refuses_changes_and_goes_on_when_there_is_room(tmp_path: Pa
     again = board_on(tmp_path)
     assert again.get("plan", BOSS).step("a").claimed_by_run_id == "ann-1"
     assert again.get("other", BOSS).seq == 4
-    again.session.close()
+    again.writers.close()
 
 
 class ReadOnlyDisk(OsDisk):
@@ -80,7 +80,7 @@ def test_a_board_one_may_only_read_is_read_and_says_storage_error_to_changes(
     whole = wal(tmp_path).read_bytes()
     wal(tmp_path).write_bytes(whole + b'{"wal_seq":5,"ses')
     board = board_on(tmp_path, disk=ReadOnlyDisk())
-    board.session.resume()
+    board.writers.resume()
     assert board.get("plan", BOSS).step("a").status == "ready"
     for change in (lambda: claim(board, "a"), lambda: create(board, "other")):
         with pytest.raises(StorageError) as caught:
@@ -88,7 +88,7 @@ def test_a_board_one_may_only_read_is_read_and_says_storage_error_to_changes(
         assert caught.value.code is Code.STORAGE_ERROR
         assert caught.value.details["outcome"] == "not_written"
     assert board.get("plan", BOSS).step("a").status == "ready"
-    board.session.close()
+    board.writers.close()
     assert wal(tmp_path).read_bytes() == whole + b'{"wal_seq":5,"ses'
     with pytest.raises(StorageError):
         create(board_on(tmp_path / "new", disk=ReadOnlyDisk()))
@@ -131,6 +131,6 @@ def test_without_the_fence_two_writers_spoil_the_log(tmp_path: Path) -> None:
         each.append(lines, after=after, then=then)
         each.release()
         each.close()
-    board.session.close()
+    board.writers.close()
     with pytest.raises(DamagedLogError):
         find_committed_prefix(wal(tmp_path).read_bytes(), after=0, crc=0, offset=0)

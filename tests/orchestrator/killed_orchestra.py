@@ -109,7 +109,7 @@ async def main() -> None:
     kind = AgentDefinition(id="kind", name="Kind", description="Does it.")
     workers = tuple(Worker(definition=kind, executor=Doing()) for _ in range(2))
     pools = [Pool(pool_id="default", workers=workers)]
-    async with open_board(DIRECTORY, session_id="s1", log=log) as board:
+    async with open_board(DIRECTORY, session="s1", log=log) as board:
         async with Orchestrator(board, pools) as orchestrator:
             await orchestrator.release_orphaned_steps()
             agent = Agent(ScriptedModel(decide), orchestrator.tools(), max_iterations=40)

@@ -130,7 +130,7 @@ async def orchestrator(
     """Orchestrator mode on a board in a directory."""
     rules = Rules(lease=timedelta(seconds=lease_s))
     async with (
-        open_board(project, session_id="s1", rules=rules, clock=clock) as board,
+        open_board(project, session="s1", rules=rules, clock=clock) as board,
         Orchestrator(board, pools, settings=settings, **more) as it,
     ):
         yield it

@@ -230,7 +230,7 @@ async def test_a_plan_changed_by_another_process_meanwhile_ends_the_carrying_out
                 await other.send(UpdateBoard(task_id="plan", operations=gone), actor)
         return Outcome(text="ok")
 
-    async with open_board(tmp_path, session_id="s1") as other:
+    async with open_board(tmp_path, session="s1") as other:
         async with orchestrator(tmp_path, pool(Doing(work))) as it:
             await plan(it, step("a"), step("b"), step("c"))
             done = await run_plan(it)

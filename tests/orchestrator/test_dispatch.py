@@ -479,7 +479,7 @@ async def test_a_new_host_tells_which_logs_it_replayed_and_which_are_damaged(
     path = next(tmp_path.rglob("broken.wal.jsonl"))  # noqa: ASYNC240  # a small test directory
     path.write_bytes(b'{"no": 1}\n' + path.read_bytes())  # as above
 
-    async with open_board(tmp_path, session_id="s1") as board:
+    async with open_board(tmp_path, session="s1") as board:
         it = Orchestrator(board, pools)
         async with it.listen() as listener, it:
             await dispatched(it)

@@ -144,7 +144,7 @@ async def test_a_full_disk_is_told_and_the_work_goes_on_when_there_is_room(
     clock, disk = FakeClock(), FaultyDisk(OsDisk(), Fault.FULL, at=at)
     log = JsonlLog(session_dir(tmp_path, "s1"), torn_dir=tmp_path / "torn", disk=disk)
     async with (
-        open_board(tmp_path, session_id="s1", log=log, clock=clock) as board,
+        open_board(tmp_path, session="s1", log=log, clock=clock) as board,
         Orchestrator(board, [pool(Doing(at_once))]) as it,
     ):
         await plan(it, step("a"))

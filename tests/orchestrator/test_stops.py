@@ -323,7 +323,7 @@ async def test_a_task_ended_by_another_process_stops_the_run_at_its_next_renewal
         await plan(it, step("a"))
         with anyio.fail_after(LONG_S):
             waiting = asyncio.ensure_future(dispatched(it))
-            async with open_board(tmp_path, session_id="s1") as other:
+            async with open_board(tmp_path, session="s1") as other:
                 actor = other.orchestrator("other", run_id="other-1")
                 await turn_until(lambda: any(run.fence for run in it.dispatcher.under_way()))
                 await other.send(CancelTask(task_id="plan"), actor)

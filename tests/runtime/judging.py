@@ -72,7 +72,7 @@ def _each_claim_ends_once_before_the_next(lines: list[Line]) -> None:
 
 def _live_boards_say_what_the_logs_say(world: World) -> None:
     """A session that is opened now equals each Task's own replay, field by field."""
-    session: TaskWriters = world.processes[0].board.session
+    session: TaskWriters = world.processes[0].board.writers
     for name in logs(world.disk):
         task = _replayed(world, name)
         if task.status is not TaskStatus.BLOCKED and not task.is_terminal:

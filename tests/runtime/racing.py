@@ -27,6 +27,7 @@ from taskloom import (
     Scope,
     SyncBoard,
     open_board,
+    open_board_sync,
 )
 from taskloom.errors import Code
 
@@ -116,7 +117,7 @@ async def race_tasks_on(board: Board, names: list[str], steps: int) -> list[Tall
 
 
 async def race_tasks(project: Path, names: list[str], steps: int) -> list[Tally]:
-    async with open_board(project, session_id="s1") as board:
+    async with open_board(project, session="s1") as board:
         return await race_tasks_on(board, names, steps)
 
 
@@ -130,7 +131,7 @@ def main() -> None:
     if how == "tasks":
         tallies = asyncio.run(race_tasks(Path(project), names, int(steps)))
     else:
-        with SyncBoard(open_board(project, session_id="s1").session) as board:
+        with open_board_sync(project, session="s1") as board:
             tallies = race_threads(board, names, int(steps))
     sys.stdout.write(json.dumps([tally._asdict() for tally in tallies]) + "\n")
 

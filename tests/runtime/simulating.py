@@ -55,7 +55,7 @@ class Process:
     def start(self) -> None:
         self.disk = self._world.disk.another_process()
         self.use(self.disk)
-        self.board.session.resume()
+        self.board.writers.resume()
 
     def use(self, disk: Disk) -> None:
         world = self._world

@@ -91,7 +91,7 @@ def test_a_command_id_that_was_used_for_another_command_is_refused_and_nothing_i
             receipt.first_seq,
             receipt.fence,
         )
-        each.session.close()
+        each.writers.close()
     assert wal(tmp_path).read_bytes() == before
 
 
@@ -104,7 +104,7 @@ def test_the_command_id_of_a_creation_is_used_up_for_the_task_it_made(tmp_path: 
                 each.send(other, BOSS)
             assert caught.value.details["path"] == "$.command_id"
         assert each.get("plan", BOSS).seq == 4
-        each.session.close()
+        each.writers.close()
 
 
 CREATE: Final = new_task(step("a", required=False), command_id=ID)
@@ -125,7 +125,7 @@ def test_a_creation_that_is_asked_for_again_after_the_task_ended_is_answered_as_
         assert again.event_ids == made.event_ids
         assert again.seq == made.seq
         assert each.send(end, BOSS).event_ids == ended.event_ids
-        each.session.close()
+        each.writers.close()
     assert wal(tmp_path).read_bytes() == before
     assert list(session_dir(tmp_path, "s1").iterdir()) == [wal(tmp_path)]
 
@@ -139,7 +139,7 @@ def test_a_new_creation_with_the_id_of_an_ended_task_makes_a_new_task(tmp_path: 
     )
     assert board.send(anew, BOSS).seq == 3
     assert board.get("plan", BOSS).title == "Again"
-    board.session.close()
+    board.writers.close()
 
 
 class WatchedDisk(CountingDisk):
@@ -162,12 +162,12 @@ async def test_an_old_command_asked_for_again_does_not_hold_up_the_event_loop(
     create(first)
     mine = claim(first, "a", ANN, command_id="mine")
     put(first, "a", "completed", ANN)
-    first.session.close()
+    first.writers.close()
     disk = WatchedDisk()
     log = JsonlLog(session_dir(tmp_path, "s1"), disk=disk)
     async with Board(TaskWriters(log, "s1", clock=FakeClock())) as board:
         command = ClaimStep(task_id="plan", step_id="a", command_id="mine")
-        writer = board.session.writer("plan")
+        writer = board.writers.writer("plan")
         disk.readers.clear()
         assert writer.offer(command, ANN, wait=False) is None
         assert disk.readers == set()
@@ -179,5 +179,5 @@ async def test_an_old_command_asked_for_again_does_not_hold_up_the_event_loop(
         # Nobody was left with the turn: another process goes on at once.
         other = board_on(tmp_path)
         soon(lambda: put(other, "c", "completed", BOSS))
-        other.session.close()
-        assert SyncBoard(board.session).get("plan", BOSS).step("c").status == "completed"
+        other.writers.close()
+        assert SyncBoard(board.writers).get("plan", BOSS).step("c").status == "completed"

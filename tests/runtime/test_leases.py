@@ -35,7 +35,7 @@ def test_an_expired_lease_is_taken_back_before_anybody_is_answered(
         "query": lambda: board.query(QuerySteps(task_id="plan"), BOSS),
         "get": lambda: board.get("plan", BOSS),
         "claim": lambda: claim(board, "a", BOB),
-        "resume": lambda: board_on(tmp_path, clock=clock).session.resume(),
+        "resume": lambda: board_on(tmp_path, clock=clock).writers.resume(),
     }
     ways[how]()
     assert len(expiries(tmp_path)) == 1
@@ -45,7 +45,7 @@ def test_an_expired_lease_is_taken_back_before_anybody_is_answered(
     assert board.get("plan", BOSS).status == "running"
     holder = board.get("plan", BOSS).step("a").claimed_by_run_id
     assert holder == ("bob-1" if how == "claim" else None)
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-702")
@@ -57,7 +57,7 @@ def test_listing_tasks_leaves_leases_alone(tmp_path: Path) -> None:
     clock.move(LEASE)
     board.list(BOSS, ListTasks())
     assert expiries(tmp_path) == []
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-705")
@@ -76,7 +76,7 @@ def test_a_clock_set_back_revives_no_lease_and_reorders_nothing(tmp_path: Path) 
     put(board, "a", "completed", BOB)
     times = [line["created_at"] for line in raw_lines(wal(tmp_path))]
     assert times == sorted(times)
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-705")
@@ -94,8 +94,8 @@ def test_another_process_with_a_slow_clock_cannot_claim_before_the_lease_is_over
     times = [line["created_at"] for line in raw_lines(wal(tmp_path))]
     put(two, "a", "running", ANN)
     assert raw_lines(wal(tmp_path))[-1]["created_at"] >= times[-1]
-    one.session.close()
-    two.session.close()
+    one.writers.close()
+    two.writers.close()
 
 
 @pytest.mark.spec("TB-707")
@@ -117,8 +117,8 @@ def test_a_write_under_an_older_claim_is_refused_even_by_the_same_worker(tmp_pat
         assert caught.value.code is Code.LEASE_LOST
     assert wal(tmp_path).stat().st_size == size
     put(one, "a", "completed", again, fence=new)
-    one.session.close()
-    two.session.close()
+    one.writers.close()
+    two.writers.close()
 
 
 @pytest.mark.spec("TB-708")
@@ -127,7 +127,7 @@ def test_of_many_observers_of_one_expired_lease_exactly_one_writes_it(tmp_path: 
     boards = [board_on(tmp_path, clock=clock) for _ in range(4)]
     create(boards[0])
     for board in boards:
-        board.session.resume()
+        board.writers.resume()
     claim(boards[0], "a")
     claim(boards[1], "c", BOB)
     clock.move(LEASE)
@@ -144,7 +144,7 @@ def test_of_many_observers_of_one_expired_lease_exactly_one_writes_it(tmp_path: 
         thread.join(60)
     assert sorted(str(line["step_id"]) for line in expiries(tmp_path)) == ["a", "c"]
     for board in boards:
-        board.session.close()
+        board.writers.close()
 
 
 @pytest.mark.spec("TB-701", "TB-702", "TB-705")
@@ -160,7 +160,7 @@ def test_a_clock_that_was_ahead_for_one_write_makes_no_lease_longer(
     put(board, "c", "completed", BOSS)
     clock.move(timedelta(days=-1))
     if restarted:
-        board.session.close()
+        board.writers.close()
         board = board_on(tmp_path, clock=clock)
     claim(board, "a", ANN)
     clock.move(LEASE - timedelta(seconds=1))
@@ -174,7 +174,7 @@ def test_a_clock_that_was_ahead_for_one_write_makes_no_lease_longer(
     assert board.get("plan", BOSS).step("a").status == "ready"
     times = [line["created_at"] for line in raw_lines(wal(tmp_path))]
     assert times == sorted(times)
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-701", "TB-705")
@@ -192,4 +192,4 @@ def test_a_lease_taken_while_the_clock_was_ahead_ends_after_its_length(tmp_path:
         clock.move(-LEASE / 4)
         board.get("plan", BOSS)
     assert len(expiries(tmp_path)) == 1
-    board.session.close()
+    board.writers.close()

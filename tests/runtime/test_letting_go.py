@@ -42,7 +42,7 @@ def quick_task(task_id: str) -> CreateTask:
 
 
 async def test_a_hundred_ended_tasks_leave_few_files_open(tmp_path: Path) -> None:
-    async with open_board(tmp_path, session_id="s1") as board:
+    async with open_board(tmp_path, session="s1") as board:
         await board.send(new_task(step("a")), BOSS)
         before = open_files()
         for number in range(100):
@@ -57,7 +57,7 @@ async def test_a_hundred_ended_tasks_leave_few_files_open(tmp_path: Path) -> Non
 
 
 async def test_a_closed_board_opens_no_file_until_it_is_opened_again(tmp_path: Path) -> None:
-    board = open_board(tmp_path, session_id="s1")
+    board = open_board(tmp_path, session="s1")
     async with board:
         await board.send(new_task(step("a")), BOSS)
     before = open_files()
@@ -94,10 +94,10 @@ def test_listing_ended_tasks_opens_no_more_of_them_than_the_page_shows(tmp_path:
         end = CompleteTask if number % 4 else FailTask
         first.send(end(task_id=f"t{number}"), BOSS)
     create(first)
-    first.session.close()
+    first.writers.close()
     disk = CountingDisk()
     board = board_on(tmp_path, disk=disk, clock=clock)
-    board.session.resume()
+    board.writers.resume()
     disk.opened.clear()
     page = board.list(BOSS, ListTasks(status=TaskStatus.COMPLETED, limit=5))
     assert [line.task_id for line in page.tasks] == ["t39", "t38", "t37", "t35", "t34"]
@@ -108,7 +108,7 @@ def test_listing_ended_tasks_opens_no_more_of_them_than_the_page_shows(tmp_path:
     assert [line.task_id for line in last.tasks] == ["t4", "t0"]
     assert (last.total, last.has_more) == (10, False)
     assert [line.task_id for line in board.list(BOSS).tasks] == ["plan"]
-    board.session.close()
+    board.writers.close()
 
 
 async def first_record(board: Board) -> AsyncGenerator[Record]:
@@ -118,8 +118,8 @@ async def first_record(board: Board) -> AsyncGenerator[Record]:
 
 
 def test_a_follower_whose_loop_is_closed_disturbs_nobody(tmp_path: Path) -> None:
-    board = open_board(tmp_path, session_id="s1", clock=FakeClock())
-    blocking = SyncBoard(board.session)
+    board = open_board(tmp_path, session="s1", clock=FakeClock())
+    blocking = SyncBoard(board.writers)
     create(blocking)
     loop = asyncio.new_event_loop()
     left = loop.run_until_complete(first_record(board))
@@ -140,7 +140,7 @@ def test_a_follower_whose_loop_is_closed_disturbs_nobody(tmp_path: Path) -> None
         return seen
 
     assert asyncio.run(go_on()) == list(range(1, 11))
-    blocking.session.close()
+    blocking.writers.close()
 
 
 async def followed(board: Board, task_id: str, after: int = 0) -> list[int]:
@@ -149,7 +149,7 @@ async def followed(board: Board, task_id: str, after: int = 0) -> list[int]:
 
 
 async def test_following_ends_with_the_task_and_repeats_nothing(tmp_path: Path) -> None:
-    async with open_board(tmp_path, session_id="s1") as board:
+    async with open_board(tmp_path, session="s1") as board:
         await board.send(new_task(step("a", required=False)), BOSS)
         seen: list[int] = []
 
@@ -175,7 +175,7 @@ async def test_following_ended_tasks_of_the_reference_implementation_ends_too(
     place.mkdir(parents=True)
     for path in FIXTURES.iterdir():
         shutil.copy(path, place)
-    async with open_board(tmp_path, session_id="s1") as board:
+    async with open_board(tmp_path, session="s1") as board:
         page = await board.list(BOSS, ListTasks(include_terminal=True))
         ended = [line for line in page.tasks if line.status in ("completed", "cancelled")]
         assert len(ended) == 2

@@ -17,7 +17,7 @@ from tests.runtime.staging import ANN, BOB, board_on, claim, create, soon, wal
 def test_a_forked_child_does_not_take_its_parents_turn_for_its_own(tmp_path: Path) -> None:
     board = board_on(tmp_path)
     create(board)
-    writer = board.session.writer("plan")
+    writer = board.writers.writer("plan")
     pending = writer.offer(ClaimStep(task_id="plan", step_id="a"), worker("parent-1"))
     assert pending is not None  # Decided, not yet durable: the turn is the parent's.
     child = os.fork()
@@ -32,7 +32,7 @@ def test_a_forked_child_does_not_take_its_parents_turn_for_its_own(tmp_path: Pat
             os._exit(code)
     _, status = os.waitpid(child, 0)
     writer.settle(pending)
-    board.session.close()
+    board.writers.close()
     assert os.waitstatus_to_exitcode(status) == 0
     assert board_on(tmp_path).get("plan", BOSS).step("a").status == "claimed"
 
@@ -41,7 +41,7 @@ def test_a_forked_child_does_not_take_its_parents_turn_for_its_own(tmp_path: Pat
 def test_a_loop_that_is_closed_in_mid_send_keeps_nobody_out(tmp_path: Path) -> None:
     board = board_on(tmp_path)
     create(board)
-    asynchronous = Board(board.session)
+    asynchronous = Board(board.writers)
     loop = asyncio.new_event_loop()
     task = loop.create_task(asynchronous.send(ClaimStep(task_id="plan", step_id="a"), ANN))
     loop.call_soon(loop.stop)
@@ -50,7 +50,7 @@ def test_a_loop_that_is_closed_in_mid_send_keeps_nobody_out(tmp_path: Path) -> N
     loop.close()
     seen = soon(lambda: board_on(tmp_path).get("plan", BOSS))
     assert seen.step("a").status == "claimed"
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-115", "TB-122")
@@ -61,7 +61,7 @@ def test_files_that_are_not_ours_are_left_as_they_are(tmp_path: Path) -> None:
     line = json.dumps({"wal_seq": 1, "event_type": "task_created", "payload": {}})
     old.write_bytes(line.encode())
     board = board_on(tmp_path)
-    board.session.resume()
+    board.writers.resume()
     board.list(BOSS)
     assert (notes.read_bytes(), old.read_bytes()) == (b"hello, my notes", line.encode())
     assert board.get("plan", BOSS).status is TaskStatus.RUNNING
@@ -90,7 +90,7 @@ def test_a_log_with_a_moment_without_a_zone_takes_nobody_else_down(tmp_path: Pat
     odd = json.dumps({**line, "payload": {}, "created_at": "2026-01-01T00:00:00"}) + "\n"
     wal(tmp_path, "odd").write_text(odd, encoding="utf-8")
     board = board_on(tmp_path)
-    board.session.resume()
+    board.writers.resume()
     shown = {each.task_id: each.status for each in board.list(BOSS).tasks}
     assert shown == {"plan": "running", "odd": "unavailable"}
 

@@ -12,7 +12,7 @@ from typing import Final
 import anyio
 import pytest
 
-from taskloom import SyncBoard, open_board
+from taskloom import SyncBoard, open_board, open_board_sync
 from taskloom.board import EventType
 from taskloom.codec import Replay, decode
 from tests.runtime import racing
@@ -24,7 +24,7 @@ LONG_S: Final = 120.0
 
 
 def create(project: Path, steps: int = STEPS) -> None:
-    with SyncBoard(open_board(project, session_id="s1").session) as board:
+    with open_board_sync(project, session="s1") as board:
         board.send(racing_task(steps), BOSS)
 
 
@@ -124,7 +124,7 @@ def test_32_threads_of_one_process_win_each_step_once(
     tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
     create(tmp_path)
-    with SyncBoard(open_board(tmp_path, session_id="s1").session) as board:
+    with open_board_sync(tmp_path, session="s1") as board:
         began = perf_counter()
         tallies = race_threads(board, [f"t{n}" for n in range(32)], STEPS)
     check(tmp_path, tallies)
@@ -139,8 +139,8 @@ async def test_tasks_and_threads_on_one_board_win_each_step_once(
     create(tmp_path)
     tallies: list[Tally] = []
     began = perf_counter()
-    async with open_board(tmp_path, session_id="s1") as board:
-        blocking = SyncBoard(board.session)
+    async with open_board(tmp_path, session="s1") as board:
+        blocking = SyncBoard(board.writers)
 
         async def threads() -> None:
             names = [f"t{n}" for n in range(16)]

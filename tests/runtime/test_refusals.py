@@ -102,7 +102,7 @@ async def on_a_loop(disk: MemoryDisk, clock: FakeClock) -> Board:
 @pytest.mark.spec("TB-702")
 async def test_a_refusal_on_an_event_loop_gives_the_turn_back_too() -> None:
     disk, clock = MemoryDisk(), FakeClock()
-    with_a_past_lease(disk, clock).session.close()
+    with_a_past_lease(disk, clock).writers.close()
     clock.move(-HALF)
     board = await on_a_loop(disk, clock)
     clock.move(HALF)
@@ -117,7 +117,7 @@ async def test_a_refusal_on_an_event_loop_gives_the_turn_back_too() -> None:
 async def test_a_question_that_is_no_question_gives_the_turn_back_too() -> None:
     """Whatever goes wrong after a lease was taken back, nobody is kept waiting for it."""
     disk, clock = MemoryDisk(), FakeClock()
-    with_a_past_lease(disk, clock).session.close()
+    with_a_past_lease(disk, clock).writers.close()
     clock.move(-HALF)
     board = await on_a_loop(disk, clock)
     clock.move(HALF)
@@ -148,7 +148,7 @@ def test_a_refusal_during_the_last_sync_of_a_turn_leaves_nobody_waiting() -> Non
     board = board_on(PROJECT, disk=disk, clock=clock)
     create(board)
     claim(board, "a", ANN)
-    writer = board.session.writer("plan")
+    writer = board.writers.writer("plan")
     pending_answers: list[PendingAnswer[Receipt]] = []
     refused: list[Code] = []
 
@@ -204,7 +204,7 @@ def test_a_refusal_waits_for_the_change_it_rests_on() -> None:
     disk = MemoryDisk()
     board = board_on(PROJECT, disk=disk)
     create(board)
-    writer = board.session.writer("plan")
+    writer = board.writers.writer("plan")
     won = writer.offer(ClaimStep(task_id="plan", step_id="a"), ANN)
     lost = writer.offer(ClaimStep(task_id="plan", step_id="a"), BOB)
     assert won is not None
@@ -222,7 +222,7 @@ def test_a_refusal_waits_for_the_change_it_rests_on() -> None:
 async def test_if_the_change_a_refusal_rests_on_fails_the_refusal_is_not_given() -> None:
     faulty = FaultyDisk(MemoryDisk(), Fault.EIO, at=1, calls=("sync_data",))
     board = Board(TaskWriters(JsonlLog(session_dir(PROJECT, "s1"), disk=faulty), "s1"))
-    await anyio.to_thread.run_sync(create, SyncBoard(board.session))
+    await anyio.to_thread.run_sync(create, SyncBoard(board.writers))
     take = ClaimStep(task_id="plan", step_id="a")
     with anyio.fail_after(LONG_S):
         answers = await asyncio.gather(
@@ -257,18 +257,18 @@ def test_a_bug_while_a_change_is_applied_leaves_no_gap_and_no_half_change(
     disk = MemoryDisk()
     board = board_on(PROJECT, disk=disk)
     create(board)
-    before = board.session.writer("plan").glance(facts)
+    before = board.writers.writer("plan").glance(facts)
     with monkeypatch.context() as patch:
         patch.setattr(desk_module, "evolve", Stumbling(desk_module.evolve))
         with pytest.raises(TaskloomError) as caught:
             board.send(COMPLETE_A, BOSS)
     assert caught.value.code is Code.INTERNAL_ERROR
-    assert soon(lambda: board.session.writer("plan").glance(facts)) == before
+    assert soon(lambda: board.writers.writer("plan").glance(facts)) == before
     assert soon(lambda: board.send(renaming("after"), BOSS)).seq == 5
     assert put(board, "a", "completed", BOSS).seq == 7
     again = board_on(PROJECT, disk=disk.another_process())
-    live = board.session.writer("plan").glance(facts)
-    assert again.session.writer("plan").glance(facts) == live
+    live = board.writers.writer("plan").glance(facts)
+    assert again.writers.writer("plan").glance(facts) == live
     assert again.get("plan", BOSS).title == "after"
 
 
@@ -278,7 +278,7 @@ def test_a_bug_takes_what_was_not_durable_with_it_and_says_so(
     disk = MemoryDisk()
     board = board_on(PROJECT, disk=disk)
     create(board)
-    writer = board.session.writer("plan")
+    writer = board.writers.writer("plan")
     staged = writer.offer(renaming("lost"), BOSS)
     assert staged is not None
     with monkeypatch.context() as patch:
@@ -296,7 +296,7 @@ def test_a_bug_during_a_sync_spares_what_is_being_synced(monkeypatch: pytest.Mon
     disk = BusyDisk()
     board = board_on(PROJECT, disk=disk)
     create(board)
-    writer = board.session.writer("plan")
+    writer = board.writers.writer("plan")
     seen: list[object] = []
 
     def meanwhile() -> None:

@@ -94,11 +94,11 @@ def test_nothing_is_acknowledged_into_a_log_that_was_taken_away(
     else:
         assert create(board).seq == 4  # Its id and its name are free again.
         assert claim(board, "a", BOB).seq == 5
-    board.session.close()
+    board.writers.close()
 
 
 async def test_a_board_on_a_loop_notices_a_deleted_log_too(tmp_path: Path) -> None:
-    async with open_board(tmp_path, session_id="s1") as board:
+    async with open_board(tmp_path, session="s1") as board:
         await board.send(new_task(step("a")), BOSS)
         wal(tmp_path).unlink()
         with pytest.raises(StorageError):
@@ -125,7 +125,7 @@ def test_a_log_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
     assert receipt.seq == 5
     assert wal(tmp_path).read_bytes().startswith(backup)
     assert board_on(tmp_path).get("plan", BOSS).step("a").claimed_by_run_id == "bob-1"
-    board.session.close()
+    board.writers.close()
 
 
 def test_a_log_that_was_replaced_by_another_tasks_life_is_believed(tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_a_log_that_was_replaced_by_another_tasks_life_is_believed(tmp_path: Pat
     view = board.get("plan", BOSS)
     assert (view.title, view.step("a").status) == ("There", "ready")
     assert claim(board, "a", ANN).seq == 6
-    board.session.close()
-    there.session.close()
+    board.writers.close()
+    there.writers.close()
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense\n"], ids=["empty", "nonsense"])
@@ -152,7 +152,7 @@ def test_a_log_that_was_replaced_by_no_log_is_unavailable(tmp_path: Path, conten
     with pytest.raises(UnavailableError):
         board.get("plan", BOSS)
     assert wal(tmp_path).read_bytes() == content
-    board.session.close()
+    board.writers.close()
 
 
 def test_a_follower_goes_on_in_the_file_that_replaced_its_own(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_follower_goes_on_in_the_file_that_replaced_its_own(tmp_path: Path) ->
 
     async def follow() -> list[int]:
         seen: list[int] = []
-        async with open_board(tmp_path, session_id="s1") as board:
+        async with open_board(tmp_path, session="s1") as board:
             await board.send(new_task(step("a"), step("b")), BOSS)
             async with asyncio.timeout(30):
                 async for record in board.follow("plan", look_s=0.01):
@@ -170,7 +170,7 @@ def test_a_follower_goes_on_in_the_file_that_replaced_its_own(tmp_path: Path) ->
                         other = board_on(tmp_path)
                         await asyncio.to_thread(claim, other, "a", ANN)
                         await asyncio.to_thread(other.send, FailTask(task_id="plan"), BOSS)
-                        other.session.close()
+                        other.writers.close()
         return seen
 
     assert asyncio.run(follow()) == list(range(1, 9))
@@ -185,7 +185,7 @@ def end_and_begin_again(project: Path) -> None:
     board.send(new_task(step("a", required=False), wal_name="old"), BOSS)
     board.send(CompleteTask(task_id="plan"), BOSS)
     board.send(new_task(step("a"), wal_name="new", title="Healthy"), BOSS)
-    board.session.close()
+    board.writers.close()
     raw = bytearray(wal(project, "old").read_bytes())
     raw[-30] ^= 1
     wal(project, "old").write_bytes(raw)
@@ -205,7 +205,7 @@ def test_a_damaged_log_does_not_hide_a_healthy_task_of_the_same_id(
     end_and_begin_again(tmp_path)
     board = board_on(tmp_path)
     if resumed:
-        board.session.resume()
+        board.writers.resume()
     assert board.get("plan", BOSS).title == "Healthy"
     assert claim(board, "a", ANN).seq == 4
     before = open_files()
@@ -214,7 +214,7 @@ def test_a_damaged_log_does_not_hide_a_healthy_task_of_the_same_id(
         assert sorted(line.status for line in lines) == ["running", "unavailable"]
         assert board.get("plan", BOSS).title == "Healthy"
     assert open_files() <= before + 1
-    board.session.close()
+    board.writers.close()
 
 
 class Guarded(OsDisk):
@@ -244,7 +244,7 @@ def test_a_log_that_may_only_be_read_can_be_looked_at_with_a_past_lease_in_it(
     first = board_on(tmp_path, clock=clock)
     create(first)
     claim(first, "a", ANN)
-    first.session.close()
+    first.writers.close()
     clock.move(DEFAULT_RULES.lease)
     before = wal(tmp_path).read_bytes()
     disk = Guarded(".wal.jsonl")
@@ -257,7 +257,7 @@ def test_a_log_that_may_only_be_read_can_be_looked_at_with_a_past_lease_in_it(
     assert wal(tmp_path).read_bytes() == before
     disk.read_only = ()
     assert claim(board, "c", BOB).seq == 8  # Ann's lease was taken back first.
-    board.session.close()
+    board.writers.close()
 
 
 def tear(project: Path) -> bytes:
@@ -285,7 +285,7 @@ def test_a_torn_tail_that_cannot_be_set_aside_lets_readers_in_and_nobody_write(
     [kept] = (tmp_path / ".taskloom" / "torn" / "s1").iterdir()
     assert kept.read_bytes() == TORN
     assert board_on(tmp_path).get("plan", BOSS).seq == 5
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-114")
@@ -295,7 +295,7 @@ def test_a_torn_tail_that_is_set_aside_is_reported_with_where_it_is_kept(
     tear(tmp_path)
     caplog.set_level(logging.WARNING, logger="taskloom")
     board = board_on(tmp_path)
-    board.session.resume()
+    board.writers.resume()
     [kept] = (tmp_path / ".taskloom" / "torn" / "s1").iterdir()
     [told] = [record for record in caplog.records if record.name == "taskloom"]
     assert told.levelno == logging.WARNING
@@ -304,4 +304,4 @@ def test_a_torn_tail_that_is_set_aside_is_reported_with_where_it_is_kept(
     caplog.clear()
     board.get("plan", BOSS)
     assert caplog.records == []
-    board.session.close()
+    board.writers.close()

@@ -37,7 +37,7 @@ import sys
 from pathlib import Path
 from tests.runtime.staging import ANN, BOB, board_on, claim, put
 board = board_on(Path(sys.argv[1]))
-board.session.resume()
+board.writers.resume()
 print("ready", flush=True)
 for line in sys.stdin:
     try:
@@ -95,13 +95,13 @@ def test_two_processes_see_each_others_changes_before_they_decide(tmp_path: Path
         assert other.tell('put(board, "c", "completed", BOB).seq') == "9"
         assert board.get("plan", BOSS).step("c").status == "completed"
     assert [line["wal_seq"] for line in raw_lines(wal(tmp_path))] == list(range(1, 10))
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-121")
 def test_a_task_that_another_process_creates_or_ends_is_noticed(tmp_path: Path) -> None:
     one, two = board_on(tmp_path), board_on(tmp_path)
-    two.session.resume()
+    two.writers.resume()
     create(one)
     assert two.get("plan", BOSS).seq == 4
     with pytest.raises(RefusedError) as caught:
@@ -110,8 +110,8 @@ def test_a_task_that_another_process_creates_or_ends_is_noticed(tmp_path: Path) 
     one.send(FailTask(task_id="plan"), BOSS)
     create(two, wal_name="plan-2")
     assert one.get("plan", BOSS).status == "running"
-    one.session.close()
-    two.session.close()
+    one.writers.close()
+    two.writers.close()
 
 
 async def records(board: Board, count: int, after: int = 0) -> list[Record]:
@@ -128,7 +128,7 @@ async def records(board: Board, count: int, after: int = 0) -> list[Record]:
 
 
 async def test_a_follower_gets_every_event_from_any_line_on(tmp_path: Path) -> None:
-    async with open_board(tmp_path, session_id="s1") as board:
+    async with open_board(tmp_path, session="s1") as board:
         await board.send(new_task(step("a"), step("b", "a")), BOSS)
         await board.send(ClaimStep(task_id="plan", step_id="a"), ANN)
         everything = await records(board, 4)
@@ -143,7 +143,7 @@ async def test_a_follower_gets_every_event_from_any_line_on(tmp_path: Path) -> N
 async def test_a_follower_is_woken_by_this_process_and_finds_what_others_write(
     tmp_path: Path,
 ) -> None:
-    async with open_board(tmp_path, session_id="s1") as board:
+    async with open_board(tmp_path, session="s1") as board:
         await board.send(new_task(step("a"), step("b")), BOSS)
         got: list[int] = []
 
@@ -231,7 +231,7 @@ async def test_a_sender_that_gives_up_while_it_waits_leaves_a_change_that_is_dur
         assert given_up.cancelled()
         again = await board.send(ClaimStep(task_id="plan", step_id="a", command_id="c"), ANN)
         assert again.seq == 6
-    with SyncBoard(slow_board(tmp_path, OsDisk()).session) as after:
+    with SyncBoard(slow_board(tmp_path, OsDisk()).writers) as after:
         assert after.get("plan", BOSS).step("a").claimed_by_run_id == "ann-1"
         assert after.get("plan", BOSS).step("b").claimed_by_run_id == "bob-1"
 
@@ -262,8 +262,8 @@ async def test_when_a_shared_sync_fails_everybody_who_waited_is_told(
 @pytest.mark.spec("TB-126")
 @pytest.mark.parametrize("in_memory", [False, True])
 def test_event_loops_in_several_threads_share_one_board(tmp_path: Path, in_memory: bool) -> None:
-    board = open_board(tmp_path, session_id="s1", log=MemoryLog() if in_memory else None)
-    SyncBoard(board.session).send(new_task(*(step(f"s{n}") for n in range(60))), BOSS)
+    board = open_board(tmp_path, session="s1", log=MemoryLog() if in_memory else None)
+    SyncBoard(board.writers).send(new_task(*(step(f"s{n}") for n in range(60))), BOSS)
     won: list[tuple[str, str]] = []
     refused: list[Code] = []
 
@@ -291,16 +291,16 @@ def test_event_loops_in_several_threads_share_one_board(tmp_path: Path, in_memor
         thread.join(LONG_S)
     assert not any(thread.is_alive() for thread in threads)
     assert refused == [Code.STEP_ALREADY_CLAIMED] * 120
-    view = SyncBoard(board.session).get("plan", BOSS)
+    view = SyncBoard(board.writers).get("plan", BOSS)
     assert sorted(won) == sorted(
         (each.step_id, each.claimed_by_run_id or "") for each in view.steps
     )
-    board.session.close()
+    board.writers.close()
 
 
 async def test_a_board_on_a_log_in_memory_works_the_same(tmp_path: Path) -> None:
     log = MemoryLog()
-    async with open_board(tmp_path, session_id="s1", log=log) as board:
+    async with open_board(tmp_path, session="s1", log=log) as board:
         await board.send(new_task(step("a")), BOSS)
         await board.send(updating({"op": "update_task", "title": "x"}), BOSS)
         assert (await board.get("plan", BOSS)).title == "x"

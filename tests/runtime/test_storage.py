@@ -56,12 +56,12 @@ def test_a_session_keeps_one_log_a_task_and_nothing_else(tmp_path: Path) -> None
     ]
     assert board.get("one", BOSS).title == "x"
     assert board.get("two", BOSS).title == "Plan"
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-102")
 async def test_the_state_directory_is_a_setting(tmp_path: Path) -> None:
-    async with open_board(tmp_path, session_id="S.1", state_dir=".soong-agent") as board:
+    async with open_board(tmp_path, session="S.1", state_dir=".soong-agent") as board:
         await board.send(command("plan"), board.orchestrator("boss", run_id="r1"))
     assert everything(tmp_path) == [".soong-agent/tasks/S.1/plan.wal.jsonl"]
     for bad in ("", ".hidden", "a/b", "..", "x" * 129, "a\n"):
@@ -91,7 +91,7 @@ def test_a_name_with_its_extension_is_the_same_name(tmp_path: Path) -> None:
         create(board, "two", wal_name="x" * 80)
     assert caught.value.code is Code.PATH_CONFLICT
     assert wal(tmp_path, "x" * 80).read_bytes() == before
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-108")
@@ -111,7 +111,7 @@ def test_each_line_carries_its_fields_and_a_number_without_a_gap(tmp_path: Path)
     claimed = next(line for line in lines if line["event_type"] == "task_step_claimed")
     assert (claimed["actor_agent_id"], claimed["actor_run_id"]) == ("ann", "ann-1")
     assert (claimed["task_id"], claimed["step_id"], claimed["session_id"]) == ("plan", "a", "s1")
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-110", "TB-111")
@@ -123,16 +123,16 @@ def test_a_failed_append_changes_nothing_and_a_retry_leaves_no_gap(
     healthy = wal(tmp_path).read_bytes()
     disk = FaultyDisk(CountingDisk(), fault, at=1, calls=("write",))
     board = board_on(tmp_path, disk=disk)
-    before = board.session.writer("plan").glance(facts)
+    before = board.writers.writer("plan").glance(facts)
     with pytest.raises(StorageError) as caught:
         claim(board, "a")
     assert caught.value.details["outcome"] == "not_written"
     assert wal(tmp_path).read_bytes() == healthy
     disk.mend()
-    assert board.session.writer("plan").glance(facts) == before
+    assert board.writers.writer("plan").glance(facts) == before
     assert claim(board, "a").seq == 5
     assert [line["wal_seq"] for line in raw_lines(wal(tmp_path))] == [1, 2, 3, 4, 5]
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-111", "TB-113")
@@ -141,7 +141,7 @@ def test_after_a_failed_sync_the_file_is_opened_and_read_anew(tmp_path: Path) ->
     counting = CountingDisk()
     disk = FaultyDisk(counting, Fault.EIO, at=2, calls=("sync_data",))
     board = board_on(tmp_path, disk=disk)
-    board.session.resume()
+    board.writers.resume()
     with pytest.raises(StorageError):
         claim(board, "a")
     opened = len(counting.opened)
@@ -149,7 +149,7 @@ def test_after_a_failed_sync_the_file_is_opened_and_read_anew(tmp_path: Path) ->
     assert counting.opened[opened:] == ["plan.wal.jsonl"]
     assert claim(board, "a", BOB).step is not None
     assert board_on(tmp_path).get("plan", BOSS).step("a").claimed_by_run_id == "bob-1"
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-113")
@@ -164,7 +164,7 @@ def test_durability_is_a_setting(tmp_path: Path) -> None:
         claim(board, "a")
         assert (named, disk.calls["sync_data"]) == expected
         assert bool(disk.calls["sync"]) == (durability is Durability.FSYNC)
-        board.session.close()
+        board.writers.close()
 
 
 @pytest.mark.spec("TB-115", "TB-127")
@@ -172,12 +172,12 @@ def test_a_damaged_task_is_unavailable_and_the_others_go_on(tmp_path: Path) -> N
     first = board_on(tmp_path)
     create(first, "plan", wal_name="the-file")
     create(first, "fine")
-    first.session.close()
+    first.writers.close()
     path = wal(tmp_path, "the-file")
     bad = path.read_bytes().replace(b'"wal_seq":3', b'"wal_seq":7')
     path.write_bytes(bad)
     board = board_on(tmp_path)
-    board.session.resume()
+    board.writers.resume()
     for _ in range(2):
         for ask in (lambda: board.get("plan", BOSS), lambda: claim(board, "a")):
             with pytest.raises(UnavailableError) as caught:
@@ -193,7 +193,7 @@ def test_a_damaged_task_is_unavailable_and_the_others_go_on(tmp_path: Path) -> N
     assert lines["plan"].status == "unavailable"
     assert lines["plan"].error is not None
     assert lines["plan"].error["code"] == "task_wal_unavailable"
-    board.session.close()
+    board.writers.close()
     assert path.read_bytes() == bad
 
 
@@ -207,7 +207,7 @@ def test_a_log_whose_task_id_cannot_be_read_goes_by_its_file_name(tmp_path: Path
     assert (line.task_id, line.status) == ("the-file", "unavailable")
     with pytest.raises(UnavailableError):
         board.get("the-file", BOSS)
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-115")
@@ -217,7 +217,7 @@ def test_lines_that_are_missing_repeated_or_moved_are_damage(tmp_path: Path, cha
     create(board)
     claim(board, "a")
     put(board, "a", "completed", ANN)
-    board.session.close()
+    board.writers.close()
     path = wal(tmp_path)
     lines = path.read_bytes().splitlines(keepends=True)
     wrong = {
@@ -244,20 +244,20 @@ def test_resume_comes_to_the_same_task_field_by_field(tmp_path: Path) -> None:
     board.send(updating({"op": "update_step", "step_id": "a", "fields": {"title": "new"}}), BOSS)
     board.send(updating({"op": "update_task", "status": "blocked", "reason": "wait"}), BOSS)
     board.send(updating({"op": "cancel_step", "step_id": "c"}), BOSS)
-    live = board.session.writer("plan").glance(facts)
+    live = board.writers.writer("plan").glance(facts)
     view = board.get("plan", BOSS)
-    board.session.close()
+    board.writers.close()
     again = board_on(tmp_path, clock=clock)
-    again.session.resume()
-    assert again.session.writer("plan").glance(facts) == live
+    again.writers.resume()
+    assert again.writers.writer("plan").glance(facts) == live
     assert again.get("plan", BOSS) == view
-    again.session.close()
+    again.writers.close()
 
 
 @pytest.mark.spec("TB-125")
 @pytest.mark.parametrize("call", ["write", "sync", "sync_directory"])
 def test_a_failed_create_leaves_no_file_behind(tmp_path: Path, call: str) -> None:
-    board_on(tmp_path).session.found()
+    board_on(tmp_path).writers.found()
     session_dir(tmp_path, "s1").mkdir(parents=True)
     disk = FaultyDisk(CountingDisk(), Fault.ENOSPC, at=1, calls=(call,))
     board = board_on(tmp_path, disk=disk)
@@ -266,7 +266,7 @@ def test_a_failed_create_leaves_no_file_behind(tmp_path: Path, call: str) -> Non
     assert everything(tmp_path) == []
     create(board)
     assert board_on(tmp_path).get("plan", BOSS).seq == 4
-    board.session.close()
+    board.writers.close()
 
 
 @pytest.mark.spec("TB-117", "TB-118", "TB-119", "TB-120")
@@ -281,11 +281,11 @@ def test_ended_tasks_stay_where_they_are_and_are_read_only_when_asked_for(tmp_pa
         if number != 5:
             end = FailTask(task_id=f"t{number}", reason="enough")
             first.send(end, BOSS)
-    first.session.close()
+    first.writers.close()
     sizes = {path.name: path.stat().st_size for path in session_dir(tmp_path, "s1").iterdir()}
     disk = CountingDisk()
     board = board_on(tmp_path, disk=disk, clock=clock)
-    board.session.resume()
+    board.writers.resume()
     whole = [name for name, size in sizes.items() if disk.bytes_read[name] >= size]
     assert whole == ["t5.wal.jsonl"]
     disk.bytes_read.clear()
@@ -299,11 +299,11 @@ def test_ended_tasks_stay_where_they_are_and_are_read_only_when_asked_for(tmp_pa
     assert [line.task_id for line in failed.tasks] == ["t1", "t0"]
     view = board.get("t3", BOSS)
     assert (view.status, view.reason) == ("failed", "enough")
-    assert board.session.known("t3") is None
+    assert board.writers.known("t3") is None
     with pytest.raises(RefusedError) as caught:
         board.send(CompleteTask(task_id="t3"), BOSS)
     assert caught.value.code is Code.TASK_TERMINAL
-    board.session.close()
+    board.writers.close()
     assert sizes == {p.name: p.stat().st_size for p in session_dir(tmp_path, "s1").iterdir()}
 
 
@@ -329,8 +329,8 @@ def test_a_change_whose_acknowledgement_was_lost_is_answered_again_and_not_done_
     assert wal(tmp_path).stat().st_size == size
     with pytest.raises(RefusedError):
         claim(other, "c", BOB, command_id="mine")
-    board.session.close()
-    other.session.close()
+    board.writers.close()
+    other.writers.close()
 
 
 @pytest.mark.spec("TB-114", "TB-107")
@@ -340,10 +340,10 @@ def test_a_torn_tail_is_set_aside_outside_the_task_directory(tmp_path: Path) -> 
     torn = b'{"wal_seq":5,"session_id":"s1","event_id":"0'
     wal(tmp_path).write_bytes(whole + torn)
     board = board_on(tmp_path)
-    board.session.resume()
+    board.writers.resume()
     assert wal(tmp_path).read_bytes() == whole
     [kept] = (tmp_path / ".taskloom" / "torn" / "s1").iterdir()
     assert kept.read_bytes() == torn
     assert claim(board, "a").seq == 5
-    board.session.close()
+    board.writers.close()
     assert len(list(session_dir(tmp_path, "s1").iterdir())) == 1

@@ -93,15 +93,15 @@ def test_any_text_in_any_field_round_trips_or_is_refused(field: str, text: str) 
         except RefusedError as refusal:
             code = refusal.code
         assert code in (None, Code.VALIDATION_ERROR)
-        if board.session.found():
-            live = board.session.writer("plan").glance(facts)
+        if board.writers.found():
+            live = board.writers.writer("plan").glance(facts)
             again = board_on(Path(folder), clock=clock)
-            assert again.session.writer("plan").glance(facts) == live
+            assert again.writers.writer("plan").glance(facts) == live
             assert text in leaves(live) or code is not None
-            again.session.close()
+            again.writers.close()
         else:
             assert code is not None
-        board.session.close()
+        board.writers.close()
 
 
 def leaves(value: object) -> list[str]:

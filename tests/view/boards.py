@@ -29,10 +29,8 @@ class Stage:
     def __init__(self, project: Path, session_id: str = SESSION) -> None:
         self.project = project
         self.clock = FakeClock()
-        board = open_board(
-            project, session_id=session_id, clock=self.clock, durability=Durability.OS
-        )
-        self.board = SyncBoard(board.session)
+        board = open_board(project, session=session_id, clock=self.clock, durability=Durability.OS)
+        self.board = SyncBoard(board.writers)
         self.orchestrator = board.orchestrator("orc", run_id="orc-1")
         self._make_worker = board.worker
         self.directory = project / ".taskloom" / "tasks" / session_id

@@ -137,7 +137,7 @@ class SessionWorkers:
         session, setup = self._session, self._session.setup
         self._board = await self._stack.enter_async_context(
             open_board(
-                session.cwd, session_id=session.id, state_dir=setup.state_dir, rules=setup.rules
+                session.cwd, session=session.id, state_dir=setup.state_dir, rules=setup.rules
             )
         )
         self._feed = BoardFeed(self._board, session.publisher)

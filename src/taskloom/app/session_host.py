@@ -82,7 +82,7 @@ class Host:
             self._board = await stack.enter_async_context(
                 open_board(
                     setup.project,
-                    session_id=files.session_id,
+                    session=files.session_id,
                     state_dir=setup.state_dir,
                     rules=setup.rules,
                 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from taskloom.cli.output import note
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import WAL_SUFFIX
-from taskloom.runtime.board import session_dir
+from taskloom.runtime import session_dir
 from taskloom.runtime.log_verification import LogSurvey
 from taskloom.text import join_limited
 

@@ -287,8 +287,8 @@ class Dispatcher:
             event_bus.publish(
                 SessionEvent(
                     event_type=RunEvent.WORKER_DISPATCH_FAILED.value,
-                    session_id=board.session.session_id,
-                    at=board.session.clock.now(),
+                    session_id=board.session_id,
+                    at=board.clock.now(),
                     task_id=order.task_id,
                     run_id=run_id,
                     payload={"error": error.as_dict()},

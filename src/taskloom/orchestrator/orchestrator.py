@@ -66,7 +66,7 @@ class Orchestrator:
         self.board = board
         self.event_bus = EventBus()
         self.settings = settings
-        self.agent_id: AgentId = f"agent_orchestrator_{board.session.session_id}"
+        self.agent_id: AgentId = f"agent_orchestrator_{board.session_id}"
         self._language: Language = language
         self._count_tokens = count_tokens
         worker_runner = WorkerRunner(
@@ -76,7 +76,7 @@ class Orchestrator:
             board_text=self._text_for,
             transcripts=transcripts,
         )
-        roster = WorkerSlots(pools, board.session.rules.default_worker_pool)
+        roster = WorkerSlots(pools, board.rules.default_worker_pool)
         self.dispatcher = Dispatcher(worker_runner, roster, settings)
         self.dispatcher.noticed = self._notice
         self._dispatch_tools = DispatchTools(self.dispatcher, self._actor, language)
@@ -118,8 +118,7 @@ class Orchestrator:
 
     def _seq_now(self, task_id: TaskId) -> Seq | None:
         """Return where a Task's log ends at this very moment; None if that takes a look."""
-        desk = self.board.session.known(task_id)
-        return desk.durable_seq if desk is not None else None
+        return self.board.durable_seq(task_id)
 
     def stop_worker(self, run_id: RunId, reason: str = "") -> bool:
         """Ask a worker run to stop; tell whether there is one."""
@@ -209,7 +208,7 @@ class Orchestrator:
                     self.event_bus.publish(
                         SessionEvent(
                             event_type=record.event_type.value,
-                            session_id=self.board.session.session_id,
+                            session_id=self.board.session_id,
                             at=record.created_at,
                             task_id=task_id,
                             step_id=record.step_id,
@@ -224,7 +223,7 @@ class Orchestrator:
         self._followed.discard(task_id)  # It has ended, or cannot be read.
 
     async def _keep_leases(self) -> None:
-        interval_s = self.board.session.rules.lease.total_seconds() / 4
+        interval_s = self.board.rules.lease.total_seconds() / 4
         while True:
             await asyncio.sleep(interval_s)
             await self.dispatcher.renew()
@@ -233,8 +232,8 @@ class Orchestrator:
         self.event_bus.publish(
             SessionEvent(
                 event_type=event_type,
-                session_id=self.board.session.session_id,
-                at=self.board.session.clock.now(),
+                session_id=self.board.session_id,
+                at=self.board.clock.now(),
                 task_id=task_id,
                 payload=payload,
             )

@@ -344,7 +344,7 @@ class WorkerRunner:
                 SessionEvent(
                     event_type=event.value,
                     session_id=run.actor.session_id,
-                    at=self.board.session.clock.now(),
+                    at=self.board.clock.now(),
                     task_id=run.task_id,
                     step_id=run.step_id,
                     agent_id=run.agent_id,

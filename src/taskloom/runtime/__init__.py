@@ -1,9 +1,10 @@
 """The board's life: everything that waits, locks or asks what time it is."""
 
-from taskloom.runtime.board import Board, open_board, session_dir
+from taskloom.runtime.board import Board
 from taskloom.runtime.clock import Clock, SystemClock
 from taskloom.runtime.follow import Record, record_of
 from taskloom.runtime.listing import ListTasks
+from taskloom.runtime.open import open_board, open_board_sync, session_dir
 from taskloom.runtime.restore import restore
 from taskloom.runtime.sync_board import SyncBoard
 from taskloom.runtime.task_writer import TaskWriter
@@ -19,6 +20,7 @@ __all__ = [
     "TaskWriter",
     "TaskWriters",
     "open_board",
+    "open_board_sync",
     "record_of",
     "restore",
     "session_dir",

@@ -1,6 +1,6 @@
 """A session's board for asynchronous callers: send a command, ask, follow.
 
-    async with open_board("project", session_id="s1") as board:
+    async with open_board("project", session="s1") as board:
         await board.send(CreateTask(...), actor)
 
 Any number of tasks, loops and threads may use one board. A change that is decided at once and
@@ -8,12 +8,10 @@ whose sync is quick never leaves the caller's thread; waiting for another proces
 long log and a slow disk do.
 """
 
-import re
 from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -21,7 +19,6 @@ import anyio
 import anyio.to_thread
 
 from taskloom.board import (
-    DEFAULT_RULES,
     Actor,
     Command,
     CreateTask,
@@ -43,9 +40,8 @@ from taskloom.board import (
 )
 from taskloom.board.actor import require_sight
 from taskloom.board.validation import kind, refuse
-from taskloom.errors import Code, RefusedError, TaskloomError
+from taskloom.errors import TaskloomError
 from taskloom.ids import AgentId, PoolId, RunId, Seq, SessionId, StepId, TaskId
-from taskloom.log import Durability, JsonlLog, Log
 from taskloom.runtime.change_signal import ChangeSignal
 from taskloom.runtime.clock import Clock
 from taskloom.runtime.follow import LOOK_S, Record, follow
@@ -61,18 +57,31 @@ _T = TypeVar("_T")
 _AT_ONCE_MAX: Final = 100
 """Operations of an update that is decided on the event loop's thread; bigger ones go to another."""
 
-_SESSION: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
-
 
 class Board:
     """One session's board."""
 
-    def __init__(self, session: TaskWriters) -> None:
-        """Serve a session; use `open_board` to open one from a directory."""
-        self.session = session
+    def __init__(self, writers: TaskWriters) -> None:
+        """Serve the Tasks of a session; `open_board` opens one from a directory."""
+        self.writers = writers
         self._syncs: dict[tuple[AbstractEventLoop, TaskWriter], GroupCommit] = {}
         self._last_syncs: GroupCommit | None = None
-        self._recent = Recent(session)
+        self._recent = Recent(writers)
+
+    @property
+    def session_id(self) -> SessionId:
+        """The session whose Tasks these are."""
+        return self.writers.session_id
+
+    @property
+    def rules(self) -> Rules:
+        """The length of a lease, the default pool and the size limits."""
+        return self.writers.rules
+
+    @property
+    def clock(self) -> Clock:
+        """Where leases and the times of events come from."""
+        return self.writers.clock
 
     # Who asks.
 
@@ -81,7 +90,7 @@ class Board:
         return Actor(
             agent_id=agent_id,
             run_id=run_id,
-            session_id=self.session.session_id,
+            session_id=self.session_id,
             role=Role.ORCHESTRATOR,
         )
 
@@ -98,11 +107,11 @@ class Board:
         return Actor(
             agent_id=agent_id,
             run_id=run_id,
-            session_id=self.session.session_id,
+            session_id=self.session_id,
             role=Role.WORKER,
             scope=Scope(
                 task_id=task_id,
-                worker_pool_id=worker_pool_id or self.session.rules.default_worker_pool,
+                worker_pool_id=worker_pool_id or self.rules.default_worker_pool,
                 allowed_step_ids=allowed_step_ids,
             ),
         )
@@ -118,9 +127,9 @@ class Board:
             UnavailableError: The Task's log is damaged.
         """
         if isinstance(command, CreateTask):
-            return await _in_thread(lambda: self.session.create(command, actor))
+            return await _in_thread(lambda: self.writers.create(command, actor))
         check_request(command, actor)
-        there = self.session.known(command.task_id)
+        there = self.writers.known(command.task_id)
         writer = there if there is not None else await self._desk(command.task_id)
         big = isinstance(command, UpdateBoard) and len(command.operations) > _AT_ONCE_MAX
         pending = None if big else writer.offer(command, actor, wait=False)
@@ -180,13 +189,18 @@ class Board:
         """Return what wakes its owner at every change of a Task; use it with `async with`."""
         return ChangeSignal(await self._desk(task_id), look_s)
 
+    def durable_seq(self, task_id: TaskId) -> Seq | None:
+        """Return the last durable line of an active Task; None if its log is not open yet."""
+        writer = self.writers.known(task_id)
+        return writer.durable_seq if writer is not None else None
+
     async def recent(self, *, since: datetime, limit: int) -> list[Change]:
         """Return the session's last changes since a moment, oldest first."""
         return await _in_thread(lambda: self._recent.changes(since=since, limit=limit))
 
     async def list(self, actor: Actor, query: ListTasks | None = None) -> TaskPage:
         """Return a page of the session's Tasks, newest first."""
-        return await _in_thread(lambda: list_tasks(self.session, query or ListTasks(), actor))
+        return await _in_thread(lambda: list_tasks(self.writers, query or ListTasks(), actor))
 
     async def follow(
         self, task_id: TaskId, *, after: Seq = 0, look_s: float = LOOK_S
@@ -196,7 +210,7 @@ class Board:
         It ends with the Task: nothing follows the last event of one that is over.
         """
         writer = await self._desk(task_id)
-        wal = await _in_thread(lambda: self.session.open_wal(task_id))
+        wal = await _in_thread(lambda: self.writers.open_wal(task_id))
         async with aclosing(follow(writer, wal, after, look_s)) as records:
             async for record in records:
                 yield record
@@ -213,7 +227,7 @@ class Board:
         """Answer; if the Task was found to have ended, ask the one that has its id now."""
         other = None
         if isinstance(pending.outcome, TaskloomError):
-            other = self.session.current(command.task_id, writer)
+            other = self.writers.current(command.task_id, writer)
         if other is not None:
             return other.send(command, actor)
         if not writer.is_alive:
@@ -225,17 +239,17 @@ class Board:
         self._last_syncs = None
         for key in [key for key in self._syncs if key[1] is writer]:
             del self._syncs[key]
-        self.session.retire(task_id)
+        self.writers.retire(task_id)
 
     async def aclose(self) -> None:
         """Close every log. What was acknowledged is durable already."""
         self._last_syncs = None
         self._syncs.clear()
-        await _in_thread(self.session.close)
+        await _in_thread(self.writers.close)
 
     async def __aenter__(self) -> Self:
         """Rebuild the active Tasks."""
-        await _in_thread(self.session.resume)
+        await _in_thread(self.writers.resume)
         return self
 
     async def __aexit__(
@@ -249,10 +263,10 @@ class Board:
             await self.aclose()
 
     async def _desk(self, task_id: TaskId) -> TaskWriter:
-        writer = self.session.known(task_id)
+        writer = self.writers.known(task_id)
         if writer is not None:
             return writer
-        return await _in_thread(lambda: self.session.writer(task_id))
+        return await _in_thread(lambda: self.writers.writer(task_id))
 
     async def _ask(
         self, task_id: TaskId, writer: TaskWriter, ask: Callable[[Task], _T], actor: Actor
@@ -264,7 +278,7 @@ class Board:
         else:
             answer = await self._settled(writer, pending)
         if was_alive and not writer.is_alive:
-            other = await _in_thread(lambda: self.session.current(task_id, writer))
+            other = await _in_thread(lambda: self.writers.current(task_id, writer))
             if other is not None:
                 return await _in_thread(lambda: other.ask(ask, actor))
         return answer
@@ -291,41 +305,3 @@ class Board:
 
 async def _in_thread(call: Callable[[], _T]) -> _T:
     return await anyio.to_thread.run_sync(call)
-
-
-def open_board(
-    project: str | Path,
-    *,
-    session_id: SessionId,
-    state_dir: str = ".taskloom",
-    durability: Durability = Durability.FSYNC,
-    rules: Rules = DEFAULT_RULES,
-    clock: Clock | None = None,
-    log: Log | None = None,
-) -> Board:
-    """Open the board of one session of a project; use it with `async with`.
-
-    Logs are at `<project>/<state_dir>/tasks/<session_id>/<wal_name>.wal.jsonl`; `log` puts them
-    elsewhere, in memory for example.
-    """
-    if log is None:
-        place = session_dir(Path(project), session_id, state_dir)
-        torn = place.parent.parent / "torn" / session_id
-        log = JsonlLog(place, torn_dir=torn, durability=durability)
-    return Board(TaskWriters(log, session_id, clock=clock, rules=rules))
-
-
-def session_dir(project: Path, session_id: SessionId, state_dir: str = ".taskloom") -> Path:
-    """Return where a session's logs are.
-
-    Raises:
-        RefusedError: The session's id cannot be a directory's name.
-    """
-    if not isinstance(session_id, str) or not _SESSION.fullmatch(session_id):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
-        raise RefusedError(
-            Code.VALIDATION_ERROR,
-            "$.session_id must be 1 to 128 letters, digits, dots, - and _, and not begin with a "
-            f"dot; got {str(session_id)[:128]!r}.",
-            {"path": "$.session_id"},
-        )
-    return project / state_dir / "tasks" / session_id

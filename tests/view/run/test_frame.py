@@ -37,7 +37,7 @@ BOB = WorkerRunView(
 
 def look(stage: Stage, task_id: str, most: int) -> TaskWindow:
     async def read() -> TaskWindow:
-        board = open_board(stage.project, session_id="s1", clock=stage.clock)
+        board = open_board(stage.project, session="s1", clock=stage.clock)
         async with board:
             return await board.read(task_id, look_at(most), board.orchestrator("o", run_id="o-1"))
 
@@ -172,7 +172,7 @@ def test_a_question_loses_nothing_however_narrow_the_screen() -> None:
 async def test_a_frame_of_ten_thousand_steps_costs_what_is_shown(
     tmp_path: Path, figure: Callable[[str], None]
 ) -> None:
-    board = open_board(tmp_path, session_id="s1", durability=Durability.OS)
+    board = open_board(tmp_path, session="s1", durability=Durability.OS)
     async with board:
         actor = board.orchestrator("o", run_id="o-1")
         steps = [step("s0"), *(step(f"s{at}", f"s{(at - 1) // 3}") for at in range(1, 10_000))]

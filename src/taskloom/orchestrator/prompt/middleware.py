@@ -67,7 +67,7 @@ async def board_text(
             continue  # It ended or broke a moment ago; whoever asks for it is told.
     window = timedelta(minutes=settings.task_recent_changes_window_minutes)
     changes = await board.recent(
-        since=board.session.clock.now() - window, limit=settings.task_recent_changes_limit
+        since=board.clock.now() - window, limit=settings.task_recent_changes_limit
     )
     if actor.role is Role.WORKER:
         changes = [change for change in changes if change.task_id in task_ids]

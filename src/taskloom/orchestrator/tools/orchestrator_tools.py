@@ -97,7 +97,7 @@ class OrchestratorTools(StepTools):
 
     async def _end(self, command: FailTask | CancelTask) -> Any:
         actor, dispatcher = self.actor(), self._dispatcher
-        most = self.board.session.rules.result_bytes_max
+        most = self.board.rules.result_bytes_max
         validation.optional_text(command.reason, "$.reason", most_bytes=most)
         # Whether this may be at all is asked before anybody is stopped for it.
         over = await self.board.read(command.task_id, lambda task: task.is_terminal, actor)

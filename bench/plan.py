@@ -1,7 +1,7 @@
-"""What a call of the planning tools costs as the list grows, on a real disk.
+"""The cost of a planning tool call as the list grows, on a real disk.
 
-The first call of a process reads the list, and is measured apart. Every figure is the median of
-calls that alternate between the sizes, so that a slow moment of the disk hits all alike.
+The first call of a process reads the list and is measured separately. Each figure is the median
+of calls that alternate between the sizes, so that a slow moment of the disk affects all of them.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ TOKENS = 1_500
 
 
 def run() -> Iterator[Row]:
-    """Measure."""
-    with TemporaryDirectory(dir=".") as place:
-        yield from asyncio.run(_measure(Path(place)))
+    """Yield the rows of the table."""
+    with TemporaryDirectory(dir=".") as root:
+        yield from asyncio.run(_measure(Path(root)))
     yield asyncio.run(_tokens())
 
 
-async def _measure(place: Path) -> list[Row]:
-    LIVE.set(RunContext(RunState("bench"), texts()))  # Tools tell their changes to a run.
-    lists = {size: await _tools(place, size) for size in SIZES}
+async def _measure(root: Path) -> list[Row]:
+    LIVE.set(RunContext(RunState("bench"), texts()))  # Tools send their changes to a run.
+    lists = {size: await _tools(root, size) for size in SIZES}
     first: dict[int, float] = {}
     for size, tools in lists.items():
         first[size] = await _seconds(tools, "TaskGet", taskId="1")
@@ -49,7 +49,7 @@ async def _measure(place: Path) -> list[Row]:
     rows = [_row(what, {n: median(t) for n, t in by.items()}) for what, by in times.items()]
     rows.append(_row("first call, reads the list", first, bar=None))
     shown = {size: await _seconds(tools, "TaskList") for size, tools in lists.items()}
-    rows.append(_row("TaskList, a line a task", shown, bar=None))
+    rows.append(_row("TaskList, one line per task", shown, bar=None))
     return rows
 
 
@@ -71,14 +71,14 @@ def _row(what: str, by_size: dict[int, float], bar: float | None = 3.0) -> Row:
     return Row(f"plan: {what}: {steps} ms", f"{last * 1e3:.2f} ms", ceiling, last / first, bar)
 
 
-async def _tools(place: Path, size: int) -> dict[str, Tool]:
-    folder = place / str(size)
+async def _tools(root: Path, size: int) -> dict[str, Tool]:
+    folder = root / str(size)
     folder.mkdir()
     for number in range(1, size + 1):
         task = {"id": str(number), "subject": f"Task {number}", "description": "to do"}
         task |= {"status": "pending", "blocks": [], "blockedBy": []}
         (folder / f"{number}.json").write_bytes(msgspec.json.encode(task))
-    return await _of(PlanTasks(LocalFiles(place), str(size)))
+    return await _of(PlanTasks(LocalFiles(root), str(size)))
 
 
 async def _of(plan: PlanTasks) -> dict[str, Tool]:

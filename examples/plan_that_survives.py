@@ -1,6 +1,6 @@
-"""An agent that plans, dies, and is started again with the same plan; runs without a network.
+"""An agent whose plan survives its process; needs no network.
 
-Run it twice in one directory: the second run finds the tasks of the first.
+Run it twice in one directory: the second run resumes the plan of the first.
 """
 
 import sys
@@ -15,13 +15,13 @@ MARKS = {"pending": " ", "in_progress": ">", "completed": "x"}
 
 
 async def main() -> None:
-    """Plan in the first run; carry on in the second."""
+    """Create the plan in the first run; resume it in the second."""
     plan = PlanTasks(LocalFiles(".plans"), "example")
     if await plan.tasks():
         script = [
             call_tool("TaskUpdate", taskId="1", status="completed"),
             call_tool("TaskUpdate", taskId="2", status="in_progress"),
-            "Going on with task 2.",
+            "Continuing with task 2.",
         ]
     else:
         script = [
@@ -36,7 +36,7 @@ async def main() -> None:
             call_tool("TaskUpdate", taskId="1", status="in_progress"),
             "Planned.",
         ]
-    async for event in Agent(ScriptedModel(script), middleware=[plan]).run("Go on."):
+    async for event in Agent(ScriptedModel(script), middleware=[plan]).run("Continue."):
         if isinstance(event, CustomEvent) and isinstance(event.data, PlanChanged):
             lines = [f"[{MARKS.get(task.status, '?')}] {task.subject}" for task in event.data.tasks]
             sys.stdout.write("\n".join(lines) + "\n\n")

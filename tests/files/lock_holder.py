@@ -1,8 +1,8 @@
-"""A program for test_local: holds a directory's lock, or counts in a file under it.
+"""A program for test_local: holds a directory's lock, or counts in a file under the lock.
 
-Usage: lock_holder.py hold ROOT          says `held`, then waits to be killed
-       lock_holder.py count ROOT TIMES   adds one to the number in `d/count`, so many times
-       lock_holder.py write ROOT         replaces `d/a.txt` for ever, saying `begun` first
+Usage: lock_holder.py hold ROOT          prints `held`, then waits to be killed
+       lock_holder.py count ROOT TIMES   adds one to the number in `d/count`, TIMES times
+       lock_holder.py write ROOT         replaces `d/a.txt` for ever; prints `begun`
 """
 
 import sys
@@ -14,14 +14,14 @@ from taskloom.files import LocalFiles
 FILES = LocalFiles(sys.argv[2])
 
 
-def say(word: str) -> None:
-    sys.stdout.write(f"{word}\n")
+def print_line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 async def hold() -> None:
     async with FILES.lock("d"):
-        say("held")
+        print_line("held")
         await anyio.sleep_forever()
 
 
@@ -41,7 +41,7 @@ async def write() -> None:
         number += 1
         await FILES.write("d/a.txt", f"{number:09}" * 5000)
         if number == 1:
-            say("begun")
+            print_line("begun")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Every storage keeps the contract: in memory, on the disk, and over object stores."""
+"""Every backend passes the contract tests."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ class TestMemoryFiles(FilesContract):
 @pytest.mark.spec("PT-103")
 class TestLocalFiles(FilesContract):
     @pytest.fixture(autouse=True)
-    def _somewhere(self, tmp_path: Path) -> None:
+    def _root(self, tmp_path: Path) -> None:
         self.root = tmp_path / "not" / "yet"
 
     def make_files(self) -> Backend:
@@ -38,14 +38,14 @@ class TestObjectsInMemory(FilesContract):
 @pytest.mark.spec("PT-103")
 class TestObjectsInADirectory(FilesContract):
     @pytest.fixture(autouse=True)
-    def _somewhere(self, tmp_path: Path) -> None:
+    def _root(self, tmp_path: Path) -> None:
         self.root = tmp_path
 
     def make_files(self) -> Backend:
         return ObjectFiles(LocalStore(prefix=self.root))
 
 
-def test_each_backend_says_what_it_can_beyond_the_four_methods(tmp_path: Path) -> None:
+def test_each_backend_has_the_documented_optional_methods(tmp_path: Path) -> None:
     objects = ObjectFiles(MemoryStore())
     for files in (LocalFiles(tmp_path), MemoryFiles()):
         assert isinstance(files, Creating)

@@ -1,4 +1,4 @@
-"""Files on the disk: links, odd entries, other processes, and processes that die."""
+"""LocalFiles: links, special files, other processes, and killed processes."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def start(*arguments: str | Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def heard(child: "subprocess.Popen[str]") -> str:
+def read_line(child: "subprocess.Popen[str]") -> str:
     assert child.stdout is not None
     return child.stdout.readline().strip()
 
@@ -32,7 +32,7 @@ def kill(child: "subprocess.Popen[str]") -> None:
     child.communicate(timeout=LONG_S)
 
 
-async def test_links_do_not_lead_out(tmp_path: Path) -> None:
+async def test_links_never_lead_outside(tmp_path: Path) -> None:
     outside, root = tmp_path / "outside", tmp_path / "root"
     outside.mkdir()
     (outside / "secret").write_text("secret")
@@ -58,14 +58,14 @@ async def test_links_do_not_lead_out(tmp_path: Path) -> None:
             pass
     assert [info.path for info in await files.ls_info("")] == ["fine", "inside.txt"]
     assert await files.read("fine") == "x"
-    # A link in the place of the file is replaced, and what it points to left alone.
+    # A write replaces the link itself and leaves its target alone.
     await files.write("file", "mine")
     assert await files.read("file") == "mine"
     assert (outside / "secret").read_text() == "secret"
     assert os.listdir(outside) == ["secret"]
 
 
-async def test_absolute_paths_are_those_inside(tmp_path: Path) -> None:
+async def test_absolute_paths_must_be_inside(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "named").symlink_to(tmp_path / "real")
     files = LocalFiles(tmp_path / "named")
@@ -77,7 +77,7 @@ async def test_absolute_paths_are_those_inside(tmp_path: Path) -> None:
             await files.read(path)
 
 
-async def test_its_own_files_are_not_shown_and_not_to_be_used(tmp_path: Path) -> None:
+async def test_reserved_names_are_neither_listed_nor_accepted(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     async with files.lock("d"):
         await files.write("d/a", "x")
@@ -90,7 +90,7 @@ async def test_its_own_files_are_not_shown_and_not_to_be_used(tmp_path: Path) ->
             await files.delete(path)
 
 
-async def test_what_is_no_file_is_neither_listed_nor_waited_for(tmp_path: Path) -> None:
+async def test_special_files_are_neither_listed_nor_waited_for(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
@@ -101,7 +101,7 @@ async def test_what_is_no_file_is_neither_listed_nor_waited_for(tmp_path: Path) 
                 await files.read(path)
 
 
-async def test_a_write_that_fails_changes_nothing_and_leaves_nothing(tmp_path: Path) -> None:
+async def test_a_failed_write_changes_nothing_and_leaves_no_file(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     await files.write("d/a", "x")
     (tmp_path / "d" / "full").mkdir()
@@ -114,7 +114,7 @@ async def test_a_write_that_fails_changes_nothing_and_leaves_nothing(tmp_path: P
     assert sorted(os.listdir(tmp_path / "d")) == ["a", "full"]
 
 
-async def test_what_a_killed_writer_left_is_removed_in_time(tmp_path: Path) -> None:
+async def test_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     old, young = tmp_path / ".taskloom-new-old", tmp_path / ".taskloom-new-young"
     old.write_text("half")
@@ -126,15 +126,15 @@ async def test_what_a_killed_writer_left_is_removed_in_time(tmp_path: Path) -> N
 
 
 @pytest.mark.spec("PT-104")
-async def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
+async def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     child = start("hold", tmp_path)
     try:
-        assert heard(child) == "held"
-        with anyio.move_on_after(0.05) as patience:
+        assert read_line(child) == "held"
+        with anyio.move_on_after(0.05) as timeout:
             async with files.lock("d"):
                 pass
-        assert patience.cancelled_caught
+        assert timeout.cancelled_caught
     finally:
         kill(child)
     with anyio.fail_after(LONG_S):
@@ -144,7 +144,7 @@ async def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.spec("PT-104")
-async def test_processes_that_count_under_a_lock_lose_nothing(tmp_path: Path) -> None:
+async def test_processes_that_count_under_a_lock_lose_no_update(tmp_path: Path) -> None:
     children = [start("count", tmp_path, "60") for _ in range(3)]
     for child in children:
         assert await anyio.to_thread.run_sync(lambda: child.wait(LONG_S)) == 0  # noqa: B023 - awaited at once
@@ -157,7 +157,7 @@ async def test_a_file_is_whole_whenever_its_writer_is_killed(tmp_path: Path) -> 
     files = LocalFiles(tmp_path)
     for number in range(10):
         child = start("write", tmp_path)
-        assert heard(child) == "begun"
+        assert read_line(child) == "begun"
         for _ in range(number):
             await files.read("d/a.txt")
         kill(child)
@@ -168,7 +168,7 @@ async def test_a_file_is_whole_whenever_its_writer_is_killed(tmp_path: Path) -> 
 
 @pytest.mark.spec("PT-104")
 @pytest.mark.parametrize("kind", ["local", "memory"])
-def test_a_lock_holds_between_threads_with_loops_of_their_own(kind: str, tmp_path: Path) -> None:
+def test_a_lock_holds_between_threads_with_their_own_loops(kind: str, tmp_path: Path) -> None:
     shared: Locking = MemoryFiles() if kind == "memory" else LocalFiles(tmp_path)
     inside: list[int] = []
     most: list[int] = []
@@ -190,7 +190,7 @@ def test_a_lock_holds_between_threads_with_loops_of_their_own(kind: str, tmp_pat
     assert most == [1] * 80
 
 
-# Newer Pythons warn of forks beside threads; that a program may do so is what is tested.
+# Newer Pythons warn of forks in programs with threads; this test is about such programs.
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 async def test_a_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
@@ -199,7 +199,7 @@ async def test_a_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
         child = os.fork()
         if child == 0:
             os.close(theirs)
-            os.read(ours, 1)  # Until the parent lets go.
+            os.read(ours, 1)  # Until the parent closes the pipe.
             os._exit(0)
     try:
         with anyio.fail_after(LONG_S):

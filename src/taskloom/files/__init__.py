@@ -1,19 +1,22 @@
-"""Storage for plan files and saved content: a small protocol and its backends.
+"""Storage for plan files and offloaded content: a small protocol and its backends.
 
-`taskloom.files.object_store` has one more, `ObjectFiles`, for object stores (extra `objects`).
+`taskloom.files.object_store` has `ObjectFiles` for object stores; it needs the extra `objects`.
 """
 
+from taskloom.files.cross_loop_lock import CrossLoopLock
 from taskloom.files.local import LocalFiles
 from taskloom.files.memory import MemoryFiles
-from taskloom.files.protocol import Backend, Creating, FileInfo, Gathering, Locking, Versioning
+from taskloom.files.protocol import Backend, Creating, FileInfo, Locking, Versioning
+from taskloom.files.text import slice_lines
 
 __all__ = [
     "Backend",
     "Creating",
+    "CrossLoopLock",
     "FileInfo",
-    "Gathering",
     "LocalFiles",
     "Locking",
     "MemoryFiles",
     "Versioning",
+    "slice_lines",
 ]

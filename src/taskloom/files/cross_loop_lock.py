@@ -1,7 +1,7 @@
-"""A lock for async code that holds between tasks, event loops and threads of one process.
+"""An async lock between the tasks, event loops and threads of one process.
 
-`anyio.Lock` belongs to one loop. A plan or a directory can be shared by runs on several, so the
-waiting list stands here, behind a plain mutex that is only ever held for a few instructions.
+`anyio.Lock` belongs to one event loop, but runs on several loops can share a plan or a directory.
+The list of waiters is guarded by a mutex that is held for a few instructions only.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ class _Waiter:
 
 
 class CrossLoopLock:
-    """Lets one through at a time, in the order they came. Use it with `async with`."""
+    """A fair async lock, used with `async with`."""
 
     def __init__(self) -> None:
-        """Open."""
+        """Create the lock, unlocked."""
         self._mutex = threading.Lock()
         self._held = False
         self._waiting: deque[_Waiter] = deque()
 
     async def __aenter__(self) -> None:
-        """Wait for one's turn; a cancelled wait leaves the gate as it was."""
+        """Acquire the lock; a cancelled wait leaves it unchanged."""
         with self._mutex:
             if not self._held:
                 self._held = True
@@ -56,7 +56,7 @@ class CrossLoopLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let the next one through."""
+        """Pass the lock to the next waiter, or release it."""
         with self._mutex:
             self._pass_on()
 
@@ -67,6 +67,6 @@ class CrossLoopLock:
             try:
                 waiter.loop.call_soon_threadsafe(waiter.wake)
             except RuntimeError:
-                continue  # Its loop was closed, and nobody waits there any more.
+                continue  # Its loop is closed, so the waiter is gone.
             return
         self._held = False

@@ -1,7 +1,7 @@
-"""A lock on a directory that holds between tasks, threads and processes, and dies with its own.
+"""A lock on a directory between tasks, threads and processes; the system releases it at exit.
 
-`flock` on a file in the directory keeps other processes out, and a `CrossLoopLock` keeps out the
-other tasks and threads of this one. The file is never removed: all contenders lock the same file.
+`flock` on a file in the directory excludes other processes, and a `CrossLoopLock` excludes the
+other tasks and threads of this one. The file is never removed, so that all lock the same file.
 """
 
 import errno
@@ -20,41 +20,41 @@ from taskloom.files.cross_loop_lock import CrossLoopLock
 LOCK_NAME: Final = ".taskloom-lock"
 _FIRST_WAIT_S: Final = 0.0005
 _LONGEST_WAIT_S: Final = 0.01
-"""Trying again is cheap; a thread that waits inside `flock` could not be cancelled."""
+"""Polling, because a thread that waits inside `flock` cannot be cancelled."""
 
-_gates: dict[Path, CrossLoopLock] = {}
-os.register_at_fork(after_in_child=_gates.clear)  # What the parent holds is not held here.
+_locks: dict[Path, CrossLoopLock] = {}
+os.register_at_fork(after_in_child=_locks.clear)  # The child holds none of the parent's locks.
 
 
 @asynccontextmanager
-async def hold(directory: Path) -> AsyncGenerator[None]:
-    """Hold a directory, given by its real path."""
-    async with _gates.setdefault(directory, CrossLoopLock()):
+async def lock_directory(directory: Path) -> AsyncGenerator[None]:
+    """Lock a directory, given by its resolved path."""
+    async with _locks.setdefault(directory, CrossLoopLock()):
         lock = await _acquire(directory / LOCK_NAME)
         try:
             yield
         finally:
-            # Not only closed: a forked child may have a copy, and would keep the lock with it.
+            # Unlock before closing: a forked child may have a copy of the descriptor.
             fcntl.flock(lock, fcntl.LOCK_UN)
             os.close(lock)
 
 
-async def _acquire(place: Path) -> int:
+async def _acquire(path: Path) -> int:
     wait_s = _FIRST_WAIT_S
     while True:
-        lock = _try(place)
+        lock = _try(path)
         if lock is not None:
             return lock
         await anyio.sleep(wait_s * random.uniform(0.5, 1.0))
         wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
 
 
-def _try(place: Path) -> int | None:
-    """Take the lock if it is free; a few system calls that do not wait."""
-    lock = _open(place)
+def _try(path: Path) -> int | None:
+    """Take the lock if it is free, without blocking."""
+    lock = _open(path)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_still_there(lock, place):
+        if _is_current(lock, path):
             return lock
     except BlockingIOError:
         pass
@@ -65,24 +65,24 @@ def _try(place: Path) -> int | None:
     return None
 
 
-def _open(place: Path) -> int:
+def _open(path: Path) -> int:
     flags = os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        return os.open(place, flags | os.O_RDWR | os.O_CREAT, 0o666)
+        return os.open(path, flags | os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EROFS):
             raise
-    # One who may only read the directory may still look at it while nobody writes.
+    # A process that may only read the directory can still lock an existing file.
     try:
-        return os.open(place, flags | os.O_RDONLY)
+        return os.open(path, flags | os.O_RDONLY)
     except FileNotFoundError:
-        raise PermissionError(f"`{place}` cannot be made: the directory is read-only.") from None
+        raise PermissionError(f"`{path}` cannot be created: the directory is read-only.") from None
 
 
-def _is_still_there(lock: int, place: Path) -> bool:
-    """Tell whether the locked file is the one others will find: a directory may be made anew."""
+def _is_current(lock: int, path: Path) -> bool:
+    """Return whether the path still names the locked file; the directory may have been replaced."""
     try:
-        found = place.stat()
+        found = path.stat()
     except FileNotFoundError:
         return False
     mine = os.fstat(lock)

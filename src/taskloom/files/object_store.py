@@ -1,14 +1,14 @@
-"""Files in an object store: S3, GCS, Azure, or any other that obstore knows.
+"""Files in an object store: S3, GCS, Azure, or any other that obstore supports.
 
     from obstore.store import S3Store
     files = ObjectFiles(S3Store("bucket", prefix="agents"))
 
-Needs the extra `objects`. An object store has no locks, so a plan in it belongs to one process at
-a time, and there to one `ObjectFiles`; `create` still tells two writers of one name apart. What is
-written is as durable as the store makes it.
+Needs the extra `objects`. An object store has no locks, so one process at a time may use a plan
+in it, through one `ObjectFiles`; `create` still fails for the second of two writers of one name.
+Writes are as durable as the store makes them.
 
-The store is asked in worker threads and not by obstore's own coroutines: after one of those, a
-thread of the library may still hold Python objects, and a program that ends then is aborted.
+Calls run in worker threads instead of obstore's own coroutines: a thread of the library may still
+hold Python objects after a coroutine has returned, and a program that exits then is aborted.
 """
 
 from collections.abc import Generator
@@ -17,9 +17,14 @@ from typing import Literal
 
 from anyio import to_thread
 
-from taskloom.files.line_ranges import slice_lines
 from taskloom.files.protocol import FileInfo
-from taskloom.files.text import clean_file, clean_path, to_bytes, to_text
+from taskloom.files.text import (
+    normalize_file_path,
+    normalize_path,
+    slice_lines,
+    to_bytes,
+    to_text,
+)
 
 try:
     import obstore
@@ -38,42 +43,42 @@ except ModuleNotFoundError as error:
 
 
 class ObjectFiles:
-    """A backend over an obstore store; give the store a prefix to keep to a part of a bucket."""
+    """A backend over an obstore store; a prefix of the store limits it to a part of a bucket."""
 
     def __init__(self, store: ObjectStore) -> None:
-        """Take the store as it is; nothing is asked of it yet."""
+        """Wrap a store; nothing is requested yet."""
         self._store = store
 
     async def ls_info(self, path: str) -> list[FileInfo]:
-        """List a directory: the objects whose names continue the path by one part."""
-        name = clean_path(path)
-        with _told(path):
+        """List a directory: the objects whose names extend the path by one part."""
+        name = normalize_path(path)
+        with _convert_errors(path):
             return await to_thread.run_sync(self._list, name)
 
     async def read(self, path: str, offset: int = 0, limit: int | None = None) -> str:
-        """Return a file's text or a slice of its lines; no more is fetched than that needs."""
-        name = clean_file(path)
-        wanted = None if limit is None or min(offset, limit) < 0 else offset + limit
-        with _told(path):
-            data = await to_thread.run_sync(self._fetch, name, wanted)
+        """Return a file's text or a slice of its lines, fetching no more than needed."""
+        name = normalize_file_path(path)
+        lines_max = None if limit is None or min(offset, limit) < 0 else offset + limit
+        with _convert_errors(path):
+            data = await to_thread.run_sync(self._fetch, name, lines_max)
         return slice_lines(to_text(data, path), offset, limit)
 
     async def write(self, path: str, content: str) -> None:
-        """Make or replace a file."""
-        with _told(path):
-            name, data = clean_file(path), to_bytes(content)
+        """Create or replace a file."""
+        with _convert_errors(path):
+            name, data = normalize_file_path(path), to_bytes(content)
             await to_thread.run_sync(self._put, name, data, "overwrite")
 
     async def create(self, path: str, content: str) -> None:
-        """Make a file that must not exist yet."""
-        with _told(path):
-            name, data = clean_file(path), to_bytes(content)
+        """Create a file that must not exist."""
+        with _convert_errors(path):
+            name, data = normalize_file_path(path), to_bytes(content)
             await to_thread.run_sync(self._put, name, data, "create")
 
     async def delete(self, path: str) -> None:
         """Remove a file."""
-        name = clean_file(path)
-        with _told(path):
+        name = normalize_file_path(path)
+        with _convert_errors(path):
             await to_thread.run_sync(self._delete, name)
 
     def _list(self, name: str) -> list[FileInfo]:
@@ -85,14 +90,14 @@ class ObjectFiles:
         infos += [_info(one) for one in found["objects"]]
         return sorted(infos, key=lambda info: info.path)
 
-    def _fetch(self, name: str, wanted: int | None) -> bytes:
-        """Return the beginning of an object, up to so many lines; None is all of it."""
+    def _fetch(self, name: str, lines_max: int | None) -> bytes:
+        """Return the first `lines_max` lines of an object; None is all of it."""
         data, lines = bytearray(), 0
         for chunk in obstore.get(self._store, name).stream():
             data += chunk
             lines += bytes(chunk).count(b"\n")
-            if wanted is not None and lines >= wanted:
-                # The chunk may end inside a character, but not inside a line that is asked for.
+            if lines_max is not None and lines >= lines_max:
+                # The chunk may end inside a character, but not inside a requested line.
                 del data[data.rfind(b"\n") + 1 :]
                 break
         return bytes(data)
@@ -101,7 +106,7 @@ class ObjectFiles:
         obstore.put(self._store, name, data, mode=mode)
 
     def _delete(self, name: str) -> None:
-        # Most stores do not say whether there was anything to remove.
+        # Most stores do not report that there was nothing to delete.
         obstore.head(self._store, name)
         obstore.delete(self._store, name)
 
@@ -119,18 +124,18 @@ def _info(found: "obstore.ObjectMeta") -> FileInfo:
 
 
 @contextmanager
-def _told(path: str) -> Generator[None]:
-    """Turn the store's errors into those that every backend raises."""
+def _convert_errors(path: str) -> Generator[None]:
+    """Turn the store's errors into those of the `Backend` protocol."""
     try:
         yield
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file `{path}`.") from None
     except (FileExistsError, AlreadyExistsError):
-        raise FileExistsError(f"`{path}` exists already.") from None
+        raise FileExistsError(f"`{path}` already exists.") from None
     except (PermissionDeniedError, UnauthenticatedError) as error:
         raise PermissionError(f"The store refuses `{path}`: {_first_line(error)}") from error
     except StoreError as error:
-        if "NotADirectory" in str(error):  # A local store says so of a path beneath a file.
+        if "NotADirectory" in str(error):  # A local store reports a path below a file this way.
             raise FileNotFoundError(f"There is no file `{path}`.") from None
         raise OSError(f"The store failed on `{path}`: {_first_line(error)}") from error
 

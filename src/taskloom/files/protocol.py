@@ -1,13 +1,11 @@
-"""What plan files and saved content ask of a storage: four async methods, and four it may add.
+"""The storage protocol of plan files and offloaded content: four methods, and three optional ones.
 
-Paths are text with `/` between the parts. Content is text and comes back character for
-character, whatever line ends or lone surrogates it holds. A missing file is
-`FileNotFoundError`, a path that leads out of the storage `PermissionError`, one that cannot be
-a path at all `ValueError`; everything else that goes wrong is an `OSError`, and then nothing
-has changed.
+Paths are text with `/` between the parts. Content is text and is returned unchanged, with all
+line ends and lone surrogates. A missing file raises `FileNotFoundError`, a path outside the
+storage `PermissionError`, a text that cannot be a path `ValueError`. Any other failure is an
+`OSError`, and then nothing has changed.
 """
 
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
@@ -15,9 +13,9 @@ from msgspec import Struct
 
 
 class FileInfo(Struct, frozen=True):
-    """One entry of a listing. `path` can be given to `read` and `delete` as it is.
+    """One entry of a listing. `path` can be passed to `read` and `delete`.
 
-    `version` is another text whenever the content may be another; never compare its order.
+    `version` differs whenever the content may differ; versions have no order.
     """
 
     path: str
@@ -28,16 +26,16 @@ class FileInfo(Struct, frozen=True):
 
 
 class Backend(Protocol):
-    """A place for files."""
+    """A storage of text files."""
 
     async def ls_info(self, path: str) -> list[FileInfo]:
-        """List what is directly in a directory; a file lists itself, a missing path nothing."""
+        """List the entries of a directory; a file lists itself, a missing path lists nothing."""
         ...
 
     async def read(self, path: str, offset: int = 0, limit: int | None = None) -> str:
         """Return a file's text: all of it, or `limit` lines from line `offset` (from 0) on.
 
-        Lines end at a newline (LF) alone and keep it, so that slices joined are the whole.
+        Only LF ends a line, and lines keep it: joined slices are the whole text.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -45,11 +43,11 @@ class Backend(Protocol):
         ...
 
     async def write(self, path: str, content: str) -> None:
-        """Make or replace a file, whole or not at all; directories are made as needed."""
+        """Create or replace a file atomically; create missing directories."""
         ...
 
     async def delete(self, path: str) -> None:
-        """Remove a file.
+        """Delete a file.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -59,43 +57,37 @@ class Backend(Protocol):
 
 @runtime_checkable
 class Locking(Protocol):
-    """A backend that can keep others out, other processes too."""
+    """A backend that can lock a directory."""
 
     def lock(self, path: str) -> AbstractAsyncContextManager[None]:
-        """Hold a directory for oneself inside the block; the lock dies with its process."""
+        """Lock a directory against other tasks, threads and processes.
+
+        The lock of a process that dies is released.
+        """
         ...
 
 
 @runtime_checkable
 class Creating(Protocol):
-    """A backend that can tell whether a name was still free when it wrote."""
+    """A backend that can create a file only if it does not exist."""
 
     async def create(self, path: str, content: str) -> None:
-        """Make a file that must not exist yet.
+        """Create a file that must not exist.
 
         Raises:
-            FileExistsError: it does; it is left as it is.
+            FileExistsError: it exists, and stays unchanged.
         """
         ...
 
 
 @runtime_checkable
 class Versioning(Protocol):
-    """A backend that can tell cheaply whether something may have changed."""
+    """A backend with cheap version checks."""
 
     async def version(self, path: str) -> str:
-        """Return a text that is another when what is at the path may be another; "" if nothing is.
+        """Return the version of a path; "" if nothing is there.
 
-        Of a file it is the `version` of its listing. Of a directory it changes when a file
-        directly in it is added, replaced whole or removed.
+        The version of a file is the one in its listing. The version of a directory changes when
+        a file directly in it is added, replaced or removed.
         """
-        ...
-
-
-@runtime_checkable
-class Gathering(Protocol):
-    """A backend to which reading many small files at once costs less than one by one."""
-
-    async def read_all(self, paths: Sequence[str]) -> dict[str, str | OSError]:
-        """Return for each path its whole text, or the error that `read` would raise."""
         ...

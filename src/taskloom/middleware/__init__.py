@@ -1,4 +1,4 @@
-"""Middlewares that come with the house: planning and reduction of tool results."""
+"""The middlewares of Taskloom: planning, and reduction of tool results."""
 
 from taskloom.middleware.plan import PlanChanged, PlanItem, PlanRefusedError, PlanTasks
 from taskloom.middleware.reduction import (

@@ -1,12 +1,12 @@
-"""The contract that every storage of files passes; see `taskloom.files.protocol`.
+"""The tests that every storage backend must pass; see `taskloom.files.Backend`.
 
     class TestMyFiles(FilesContract):
         def make_files(self) -> Backend:
             return MyFiles(...)
 
-`make_files` is called once a test and gives an empty storage. A storage that others can open as
-well says so by overriding `same_files`. What a backend does not offer beyond the four methods
-(`create`, `lock`, `version`, `read_all`) is not asked of it. Run it with anyio's pytest plugin.
+Each test calls `make_files` once for an empty storage. A storage that a second object can open
+overrides `same_files`. The optional methods (`create`, `lock`, `version`) are tested only if the
+backend has them. Run the tests with anyio's pytest plugin.
 """
 
 from collections.abc import Awaitable
@@ -14,11 +14,11 @@ from typing import Final
 
 import anyio
 
-from taskloom.files import Backend, Creating, FileInfo, Gathering, Locking, Versioning
+from taskloom.files import Backend, Creating, FileInfo, Locking, Versioning
 
 _LONG_S: Final = 30.0
-"""How long a test waits for what must happen at once on any machine."""
-_ODD_TEXTS: Final = (
+"""The timeout of waits that end at once on any machine."""
+_UNUSUAL_TEXTS: Final = (
     "",
     "\n",
     "no newline at the end",
@@ -29,32 +29,32 @@ _ODD_TEXTS: Final = (
 
 
 class FilesContract:
-    """Subclass it, give it a storage, and let pytest run it."""
+    """Tests for a backend: subclass it, define `make_files`, and run it with pytest."""
 
     def make_files(self) -> Backend:
         """Return an empty storage."""
         raise NotImplementedError
 
     def same_files(self, files: Backend) -> Backend:
-        """Return the same storage as another process would open it; the same object will do."""
+        """Return the same storage as another process would open it, or the same object."""
         return files
 
-    async def test_text_comes_back_character_for_character(self) -> None:
-        """Whatever line ends, odd characters or lone surrogates it holds."""
+    async def test_text_is_returned_unchanged(self) -> None:
+        """With all line ends, unusual characters and lone surrogates."""
         files = self.make_files()
-        for number, text in enumerate(_ODD_TEXTS):
+        for number, text in enumerate(_UNUSUAL_TEXTS):
             await files.write(f"texts/{number}.txt", text)
             assert await self.same_files(files).read(f"texts/{number}.txt") == text
 
-    async def test_a_write_replaces_what_was_there(self) -> None:
-        """All of it, also by something shorter."""
+    async def test_a_write_replaces_the_whole_content(self) -> None:
+        """Also with a shorter text."""
         files = self.make_files()
         await files.write("a.txt", "a long text\n" * 1000)
         await files.write("a.txt", "short")
         assert await files.read("a.txt") == "short"
 
-    async def test_slices_by_lines_joined_are_the_whole(self) -> None:
-        """Only a newline ends a line."""
+    async def test_joined_line_slices_are_the_whole_text(self) -> None:
+        """Only LF ends a line."""
         files = self.make_files()
         text = "".join(f"{number} é\u2028\r\n" for number in range(50)) + "last"
         await files.write("a.txt", text)
@@ -68,8 +68,8 @@ class FilesContract:
         await _raises(ValueError, files.read("a.txt", -1))
         await _raises(ValueError, files.read("a.txt", 0, -1))
 
-    async def test_a_missing_file_is_said_to_be_missing(self) -> None:
-        """By read and by delete; also a directory, and what would lie beneath a file."""
+    async def test_a_missing_file_raises_file_not_found(self) -> None:
+        """In `read` and `delete`; also a path below a file. A directory is not a file."""
         files = self.make_files()
         await files.write("there/a.txt", "x")
         for path in ("nothing", "there/nothing", "there/a.txt/nothing", "no/where/at/all"):
@@ -79,19 +79,8 @@ class FilesContract:
         await _raises(OSError, files.delete("there"))
         assert await files.read("there/a.txt") == "x"
 
-    async def test_many_files_are_read_at_once_as_one_by_one(self) -> None:
-        """Those that cannot be read with the error that says so."""
-        files = self.make_files()
-        if not isinstance(files, Gathering):
-            return
-        await files.write("d/a", "x\r\n")
-        found = await files.read_all(["d/a", "d/b", "../c"])
-        assert found["d/a"] == "x\r\n"
-        assert isinstance(found["d/b"], FileNotFoundError)
-        assert isinstance(found["../c"], PermissionError)
-
     async def test_a_deleted_file_is_gone(self) -> None:
-        """And can be written anew."""
+        """And can be written again."""
         files = self.make_files()
         await files.write("d/a.txt", "x")
         await files.delete("d/a.txt")
@@ -100,8 +89,8 @@ class FilesContract:
         await files.write("d/a.txt", "y")
         assert await files.read("d/a.txt") == "y"
 
-    async def test_a_listing_shows_what_is_directly_there(self) -> None:
-        """Each path can be given to read as it is; a missing path lists nothing."""
+    async def test_a_listing_has_the_direct_entries(self) -> None:
+        """`read` accepts each listed path; a missing path lists nothing."""
         files = self.make_files()
         for name in ("1.json", "2.json", ".hidden", "with space é#%41?.txt", "deep/er/3.json"):
             await files.write(f"tasks/{name}", name)
@@ -119,13 +108,13 @@ class FilesContract:
         assert await files.ls_info("nowhere") == []
 
     async def test_a_file_lists_itself(self) -> None:
-        """Under the path its directory lists it with."""
+        """Under the same path as in its directory."""
         files = self.make_files()
         await files.write("d/a.txt", "x")
         assert await files.ls_info("d/a.txt") == await files.ls_info("d")
 
-    async def test_a_path_that_leads_out_is_refused(self) -> None:
-        """In whatever way it is written, and by every method."""
+    async def test_a_path_outside_the_storage_is_refused(self) -> None:
+        """In every spelling, and by every method."""
         files = self.make_files()
         await files.write("d/a.txt", "x")
         for path in ("../a", "d/../../a", "d/..", ".."):
@@ -139,7 +128,7 @@ class FilesContract:
         assert [info.path for info in await files.ls_info("d")] == ["d/a.txt"]
 
     async def test_a_version_changes_with_the_content(self) -> None:
-        """Also when the size stays the same."""
+        """Also when the size does not change."""
         files = self.make_files()
         seen: set[str] = set()
         for text in ("aa", "bb", "aa"):
@@ -147,8 +136,8 @@ class FilesContract:
             seen.add((await _one(files, "d")).version)
         assert len(seen) == 3
 
-    async def test_versions_tell_of_changes(self) -> None:
-        """Of a file, and of the files directly in a directory."""
+    async def test_versions_of_files_and_directories_change(self) -> None:
+        """With the file, and with the files directly in the directory."""
         files = self.make_files()
         if not isinstance(files, Versioning):
             return
@@ -162,8 +151,8 @@ class FilesContract:
         seen.append(await files.version("d"))
         assert all(seen)
 
-    async def test_of_many_that_create_one_name_exactly_one_succeeds(self) -> None:
-        """And what it wrote is left alone."""
+    async def test_one_of_many_concurrent_creates_succeeds(self) -> None:
+        """And its content stays."""
         files = self.make_files()
         if not isinstance(files, Creating):
             return
@@ -184,8 +173,8 @@ class FilesContract:
                     group.start_soon(create, number)
         assert [str(number) for number in won] == [await files.read("d/1.json")]
 
-    async def test_readers_see_the_old_text_or_the_new_and_nothing_else(self) -> None:
-        """While others write."""
+    async def test_readers_see_the_old_text_or_the_new_one(self) -> None:
+        """While another task writes."""
         files = self.make_files()
         texts = {letter * 50_000 for letter in "ab"}
         await files.write("a.txt", min(texts))
@@ -200,8 +189,8 @@ class FilesContract:
                 for _ in range(20):
                     assert await self.same_files(files).read("a.txt") in texts
 
-    async def test_a_lock_keeps_others_out_and_is_given_on(self) -> None:
-        """Also when one who waits is cancelled, and when one who holds it fails."""
+    async def test_a_lock_excludes_others_and_is_passed_on(self) -> None:
+        """Also when a waiter is cancelled, and when the holder fails."""
         files = self.make_files()
         if not isinstance(files, Locking):
             return
@@ -244,4 +233,4 @@ async def _raises(kind: type[Exception], call: Awaitable[object]) -> None:
 
 async def _fail_inside(files: Locking) -> None:
     async with files.lock("d"):
-        raise RuntimeError("it fails inside")
+        raise RuntimeError("failure while the lock is held")

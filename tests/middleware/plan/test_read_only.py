@@ -1,4 +1,4 @@
-"""A list that one may read and not write: it is shown, and a change says why it cannot be."""
+"""A read-only list: it is shown, and a change reports why it failed."""
 
 import sys
 import tempfile
@@ -9,7 +9,7 @@ import pytest
 
 from taskloom.files import LocalFiles
 from taskloom.middleware import PlanTasks
-from tests.middleware.plan.scene import planned
+from tests.middleware.plan.plan_calls import add_tasks
 
 _READER = """
 import os, sys
@@ -24,7 +24,7 @@ plan = PlanTasks(LocalFiles(sys.argv[1]), "s1")
 
 
 async def main():
-    if os.geteuid() == 0:  # Root may write everything. All is imported by now.
+    if os.geteuid() == 0:  # Root may write everything; all modules are imported by now.
         os.setgid(65534)
         os.setuid(65534)
     for message in (await Agent(model, middleware=[plan]).invoke("go")).messages:
@@ -36,7 +36,7 @@ anyio.run(main)
 """
 
 
-def _close(root: Path) -> None:
+def _make_read_only(root: Path) -> None:
     root.chmod(0o755)
     for file in (root / "s1").iterdir():
         file.chmod(0o444)
@@ -44,11 +44,11 @@ def _close(root: Path) -> None:
 
 
 @pytest.mark.spec("PT-310")
-async def test_a_list_that_may_only_be_read_can_be_read() -> None:
-    with tempfile.TemporaryDirectory() as name:  # Not pytest's, which is closed to others.
+async def test_a_read_only_list_can_be_shown() -> None:
+    with tempfile.TemporaryDirectory() as name:  # Other users cannot enter pytest's directory.
         root = Path(name)
-        await planned(PlanTasks(LocalFiles(root), "s1"), 1)
-        _close(root)
+        await add_tasks(PlanTasks(LocalFiles(root), "s1"), 1)
+        _make_read_only(root)
         command = [sys.executable, "-c", _READER, name]
         with anyio.fail_after(60):
             ran = await anyio.run_process(command, check=False)

@@ -1,4 +1,4 @@
-"""The files of a list: their form, what is made of damaged ones, and failures while writing."""
+"""The files of a list: their format, damaged files, and failed writes."""
 
 import json
 from pathlib import Path
@@ -8,18 +8,18 @@ import pytest
 from taskloom.files import LocalFiles, MemoryFiles
 from taskloom.middleware import PlanTasks
 from taskloom.middleware.plan.store import store_for
-from tests.middleware.plan.scene import (
+from tests.middleware.plan.plan_calls import (
     BASE,
-    Faulty,
-    ask,
+    FaultyFiles,
+    add_tasks,
+    call,
+    call_error,
+    call_ok,
     check_edges,
-    done,
-    planned,
-    refused,
-    stored,
+    stored_tasks,
 )
 
-# As the Go program writes them: one line, keys in this order, no newline at the end.
+# The format of the Go program: one line, keys in this order, no newline at the end.
 GO_FULL = (
     '{"id":"1","subject":"Parse \\u003cinput\\u003e","description":"d","status":"in_progress",'
     '"blocks":["2"],"blockedBy":[],"activeForm":"Parsing","owner":"ann","metadata":{"k":1.5}}'
@@ -57,12 +57,12 @@ async def test_files_of_the_go_program_are_read_and_ours_have_its_form(tmp_path:
     one, two = await plan.tasks()
     assert (one.subject, one.active_form, one.owner) == ("Parse <input>", "Parsing", "ann")
     assert (one.metadata, two.blocked_by) == ({"k": 1.5}, ("1",))
-    # Rewritten with the same values, a file is the same but for Go's way to escape.
-    await done(plan, "TaskUpdate", taskId="1", owner="bob")
+    # Rewritten with the same values, a file is the same except for Go's escapes.
+    await call_ok(plan, "TaskUpdate", taskId="1", owner="bob")
     assert (folder / "1.json").read_bytes().decode() == GO_FULL.replace("ann", "bob").replace(
         "\\u003cinput\\u003e", "<input>"
     )
-    await done(plan, "TaskCreate", subject="x", description="y")
+    await call_ok(plan, "TaskCreate", subject="x", description="y")
     assert (folder / "3.json").read_bytes() == (
         b'{"id":"3","subject":"x","description":"y","status":"pending","blocks":[],"blockedBy":[]}'
     )
@@ -73,44 +73,44 @@ async def test_files_of_the_go_program_are_read_and_ours_have_its_form(tmp_path:
 
 
 @pytest.mark.spec("PT-201")
-async def test_what_others_keep_in_a_file_stays_there(files: MemoryFiles, plan: PlanTasks) -> None:
+async def test_unknown_fields_of_a_file_are_kept(files: MemoryFiles, plan: PlanTasks) -> None:
     text = '{"id":"1","subject":"s","description":"d","blocks":null,"x-other":{"deep":[1,null]}}'
     await files.write(f"{BASE}/1.json", text)
-    await done(plan, "TaskUpdate", taskId="1", owner="ann")
-    task = (await stored(files))["1"]
+    await call_ok(plan, "TaskUpdate", taskId="1", owner="ann")
+    task = (await stored_tasks(files))["1"]
     assert task["x-other"] == {"deep": [1, None]}
     assert (task["status"], task["blocks"], task["owner"]) == ("pending", [], "ann")
 
 
 @pytest.mark.spec("PT-202")
 @pytest.mark.parametrize("text", ["", "abc", "-5", "1e3", "9" * 30, None, " 2", "\ud800"])
-async def test_a_lost_or_garbled_highwatermark_heals(
+async def test_a_lost_or_garbled_highwatermark_is_repaired(
     files: MemoryFiles, plan: PlanTasks, text: str | None
 ) -> None:
-    await planned(plan, 3)
-    await done(plan, "TaskUpdate", taskId="3", status="deleted")
+    await add_tasks(plan, 3)
+    await call_ok(plan, "TaskUpdate", taskId="3", status="deleted")
     if text is None:
         await files.delete(f"{BASE}/.highwatermark")
     else:
         await files.write(f"{BASE}/.highwatermark", text)
-    # The same process, and one that knows nothing.
-    assert "Task #4 " in await done(plan, "TaskCreate", subject="x", description="y")
+    # In the same process, and in one without a cache.
+    assert "Task #4 " in await call_ok(plan, "TaskCreate", subject="x", description="y")
     assert await files.read(f"{BASE}/.highwatermark") == "4"
     await files.write(f"{BASE}/.highwatermark", text or "")
-    await done(plan, "TaskUpdate", taskId="4", status="deleted")
-    elsewhere = Faulty(files, ())
+    await call_ok(plan, "TaskUpdate", taskId="4", status="deleted")
+    elsewhere = FaultyFiles(files, ())
     other = PlanTasks(elsewhere, BASE)
-    assert "Task #5 " in await done(other, "TaskCreate", subject="x", description="y")
+    assert "Task #5 " in await call_ok(other, "TaskCreate", subject="x", description="y")
 
 
 @pytest.mark.spec("PT-202")
 @pytest.mark.parametrize(("text", "next_id"), [("12abc", "13"), ("7\n", "8"), ("0x10", "6")])
-async def test_ids_go_on_after_the_highest_that_is_known(
+async def test_ids_continue_after_the_highest_known_one(
     files: MemoryFiles, plan: PlanTasks, text: str, next_id: str
 ) -> None:
     await files.write(f"{BASE}/.highwatermark", text)
     await files.write(f"{BASE}/5.json", "broken")
-    assert f"Task #{next_id} " in await done(plan, "TaskCreate", subject="x", description="y")
+    assert f"Task #{next_id} " in await call_ok(plan, "TaskCreate", subject="x", description="y")
 
 
 @pytest.mark.spec("PT-203", "PT-204")
@@ -128,9 +128,9 @@ async def test_files_of_other_names_are_left_alone(files: MemoryFiles, plan: Pla
     for name in names:
         await files.write(f"{BASE}/{name}", "not a task")
     await files.write(f"{BASE}/9.json/inner", "a directory")
-    await planned(plan, 1)
-    assert await done(plan, "TaskList") == "#1 [pending] task 1"
-    await done(plan, "TaskUpdate", taskId="1", status="completed")
+    await add_tasks(plan, 1)
+    assert await call_ok(plan, "TaskList") == "#1 [pending] task 1"
+    await call_ok(plan, "TaskUpdate", taskId="1", status="completed")
     left = {info.path.rpartition("/")[2] for info in await files.ls_info(BASE)}
     assert left >= {*names, "9.json"}
 
@@ -153,66 +153,68 @@ BROKEN = [
 async def test_a_broken_file_is_reported_and_does_not_stop_the_rest(
     files: MemoryFiles, plan: PlanTasks, broken: str
 ) -> None:
-    await planned(plan, 3)
-    await done(plan, "TaskUpdate", taskId="2", addBlocks=["3"])
+    await add_tasks(plan, 3)
+    await call_ok(plan, "TaskUpdate", taskId="2", addBlocks=["3"])
     await files.write(f"{BASE}/2.json", broken)
-    text = await done(plan, "TaskList")
+    text = await call_ok(plan, "TaskList")
     assert text.startswith("#1 [pending] task 1\n#3 [pending] task 3 [blocked by #2]\n")
     assert "cannot be read: #2" in text
-    assert "file of task #2 cannot be read" in await refused(plan, "TaskGet", taskId="2")
+    assert "file of task #2 cannot be read" in await call_error(plan, "TaskGet", taskId="2")
     assert await files.read(f"{BASE}/2.json") == broken
-    await done(plan, "TaskUpdate", taskId="1", status="completed")
-    assert "blocked by #2" in await refused(plan, "TaskUpdate", taskId="3", status="completed")
-    assert await done(plan, "TaskUpdate", taskId="2", status="deleted") == "Updated task #2 deleted"
-    await done(plan, "TaskUpdate", taskId="3", status="completed")
-    assert await stored(files) == {}
+    await call_ok(plan, "TaskUpdate", taskId="1", status="completed")
+    assert "blocked by #2" in await call_error(plan, "TaskUpdate", taskId="3", status="completed")
+    assert (
+        await call_ok(plan, "TaskUpdate", taskId="2", status="deleted") == "Updated task #2 deleted"
+    )
+    await call_ok(plan, "TaskUpdate", taskId="3", status="completed")
+    assert await stored_tasks(files) == {}
 
 
 @pytest.mark.spec("PT-204")
-async def test_a_file_that_is_no_text_is_reported(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_text_is_reported(tmp_path: Path) -> None:
     plan = PlanTasks(LocalFiles(tmp_path), "s1")
-    await planned(plan, 2)
+    await add_tasks(plan, 2)
     (tmp_path / "s1" / "1.json").write_bytes(b"\xff\xfe")
-    assert "cannot be read: #1" in await done(plan, "TaskList")
-    await done(plan, "TaskUpdate", taskId="1", status="deleted")
-    assert await done(plan, "TaskList") == "#2 [pending] task 2"
+    assert "cannot be read: #1" in await call_ok(plan, "TaskList")
+    await call_ok(plan, "TaskUpdate", taskId="1", status="deleted")
+    assert await call_ok(plan, "TaskList") == "#2 [pending] task 2"
 
 
 @pytest.mark.spec("PT-311")
-async def test_what_a_storage_says_is_put_into_a_sentence_as_it_ought_to_be(tmp_path: Path) -> None:
+async def test_a_storage_error_is_part_of_one_correct_sentence(tmp_path: Path) -> None:
     plan = PlanTasks(LocalFiles(tmp_path), "s1")
-    await planned(plan, 1)
+    await add_tasks(plan, 1)
     (tmp_path / "s1" / "2.json").mkdir()
     (tmp_path / "s1" / "3.json").symlink_to("/etc/hosts")
-    for id_, told in (("2", "is no file; other"), ("3", "through a link. Nothing")):
-        assert told in await refused(plan, "TaskGet", taskId=id_)
+    for id_, reason in (("2", "is not a file; other"), ("3", "through a link. Nothing")):
+        assert reason in await call_error(plan, "TaskGet", taskId=id_)
 
 
 @pytest.mark.spec("PT-205")
-async def test_edges_written_on_one_side_are_healed(files: MemoryFiles, plan: PlanTasks) -> None:
+async def test_edges_written_on_one_side_are_completed(files: MemoryFiles, plan: PlanTasks) -> None:
     await files.write(f"{BASE}/1.json", go("1", blocks='["2","999","1","x"]'))
     await files.write(f"{BASE}/2.json", go("2"))
     await files.write(f"{BASE}/3.json", go("3", blocked_by='["2"]'))
-    assert "blocked by #1" in await refused(plan, "TaskUpdate", taskId="2", status="in_progress")
-    assert "circle" in await refused(plan, "TaskUpdate", taskId="3", addBlocks=["1"])
-    tasks = await stored(files)
+    assert "blocked by #1" in await call_error(plan, "TaskUpdate", taskId="2", status="in_progress")
+    assert "cycle" in await call_error(plan, "TaskUpdate", taskId="3", addBlocks=["1"])
+    tasks = await stored_tasks(files)
     check_edges(tasks)
     assert (tasks["1"]["blocks"], tasks["2"]["blocks"]) == (["2"], ["3"])
 
 
-async def test_what_the_go_program_let_through_can_be_set_right(
+async def test_invalid_tasks_of_the_go_program_can_be_corrected(
     files: MemoryFiles, plan: PlanTasks
 ) -> None:
     await files.write(f"{BASE}/1.json", go("1", "banana", '["2"]', '["2"]'))
     await files.write(f"{BASE}/2.json", go("2", blocks='["1"]', blocked_by='["1"]'))
-    assert "#1 [banana] s1 [blocked by #2]" in await done(plan, "TaskList")
-    assert "removeBlockedBy" in await refused(plan, "TaskUpdate", taskId="1", status="completed")
-    await done(plan, "TaskUpdate", taskId="1", status="completed", removeBlockedBy=["2"])
-    text = await done(plan, "TaskUpdate", taskId="2", status="completed")
+    assert "#1 [banana] s1 [blocked by #2]" in await call_ok(plan, "TaskList")
+    assert "removeBlockedBy" in await call_error(plan, "TaskUpdate", taskId="1", status="completed")
+    await call_ok(plan, "TaskUpdate", taskId="1", status="completed", removeBlockedBy=["2"])
+    text = await call_ok(plan, "TaskUpdate", taskId="2", status="completed")
     assert "finished" in text
 
 
-# Failures while writing.
+# Failed writes.
 
 CHANGES = {
     "create": ("TaskCreate", {"subject": "new", "description": "d"}),
@@ -223,37 +225,37 @@ CHANGES = {
 }
 
 
-async def prepared(change: str) -> MemoryFiles:
+async def prepare(change: str) -> MemoryFiles:
     files = MemoryFiles()
     plan = PlanTasks(files, BASE)
-    await planned(plan, 5)
-    await done(plan, "TaskUpdate", taskId="5", addBlockedBy=["1", "2"])
+    await add_tasks(plan, 5)
+    await call_ok(plan, "TaskUpdate", taskId="5", addBlockedBy=["1", "2"])
     if change == "finish":
         for id_ in "1234":
-            await done(plan, "TaskUpdate", taskId=id_, status="completed")
+            await call_ok(plan, "TaskUpdate", taskId=id_, status="completed")
     return files
 
 
 @pytest.mark.spec("PT-205")
 @pytest.mark.parametrize("lands", [False, True])
 @pytest.mark.parametrize("change", CHANGES)
-async def test_a_change_whose_write_fails_is_taken_back(change: str, lands: bool) -> None:
+async def test_a_change_whose_write_fails_is_rolled_back(change: str, lands: bool) -> None:
     name, arguments = CHANGES[change]
     for number in range(1, 100):
-        files = await prepared(change)
-        before = await stored(files)
-        failing = Faulty(files, (number,), lands=lands)
+        files = await prepare(change)
+        before = await stored_tasks(files)
+        failing = FaultyFiles(files, (number,), lands=lands)
         plan = PlanTasks(failing, BASE)
-        answer = await ask(plan, name, **arguments)
+        answer = await call(plan, name, **arguments)
         if not answer.is_error:
             assert failing.writes < number
             assert number > 2
             return
         assert "Nothing was changed; try again" in answer.text
-        assert await stored(files) == before, f"write {number}"
-        # The same call again does it, here and for another.
-        await done(plan, name, **arguments)
-        after = await stored(files)
+        assert await stored_tasks(files) == before, f"write {number}"
+        # The same call succeeds afterwards, and other stores see it.
+        await call_ok(plan, name, **arguments)
+        after = await stored_tasks(files)
         assert after != before
         check_edges(after)
         assert [item.id for item in await PlanTasks(files, BASE).tasks()] == sorted(after, key=int)
@@ -266,22 +268,22 @@ async def test_a_change_whose_write_fails_is_taken_back(change: str, lands: bool
 async def test_a_change_cut_off_at_any_write_is_whole_or_not_there(
     change: str, lands: bool
 ) -> None:
-    """From one write on nothing gets through any more (or without a word), as at a death."""
+    """All writes from one on fail (or succeed and report a failure), as when a process dies."""
     name, arguments = CHANGES[change]
-    files = await prepared(change)
-    old = await stored(files)
-    await done(PlanTasks(files, BASE), name, **arguments)
-    new = await stored(files)
+    files = await prepare(change)
+    old = await stored_tasks(files)
+    await call_ok(PlanTasks(files, BASE), name, **arguments)
+    new = await stored_tasks(files)
     for number in range(1, 100):
-        files = await prepared(change)
-        cut_off = Faulty(files, range(number, 1000), lands=lands)
-        answer = await ask(PlanTasks(cut_off, BASE), name, **arguments)
+        files = await prepare(change)
+        cut_off = FaultyFiles(files, range(number, 1000), lands=lands)
+        answer = await call(PlanTasks(cut_off, BASE), name, **arguments)
         if not answer.is_error:
-            assert await stored(files) == new
+            assert await stored_tasks(files) == new
             return
         later = PlanTasks(files, BASE)
         ids = [item.id for item in await later.tasks()]
-        found = await stored(files)
+        found = await stored_tasks(files)
         assert found in (old, new), f"write {number}"
         check_edges(found)
         assert ids == sorted(found, key=int)
@@ -289,32 +291,32 @@ async def test_a_change_cut_off_at_any_write_is_whole_or_not_there(
 
 
 @pytest.mark.spec("PT-205")
-async def test_a_marker_of_others_is_not_obeyed(files: MemoryFiles, plan: PlanTasks) -> None:
-    await planned(plan, 1)
-    before = await stored(files)
+async def test_a_forged_marker_is_ignored(files: MemoryFiles, plan: PlanTasks) -> None:
+    await add_tasks(plan, 1)
+    before = await stored_tasks(files)
     for undo in ({"../../x": "evil"}, {"notes": None}, {"1\n": None}):
         await files.write(f"{BASE}/.plan", json.dumps({"token": "t", "undo": undo}))
-        await done(plan, "TaskList")
-        assert await stored(files) == before
+        await call_ok(plan, "TaskList")
+        assert await stored_tasks(files) == before
     for garbage in ("", "{", "[]", "null", '{"undo": 7}', "\ud800", "9" * 6000):
         await files.write(f"{BASE}/.plan", garbage)
-        assert await done(plan, "TaskList") == "#1 [pending] task 1"
-        assert "Task #" in await done(plan, "TaskCreate", subject="x", description="y")
-        await done(plan, "TaskUpdate", taskId=(await plan.tasks())[-1].id, status="deleted")
+        assert await call_ok(plan, "TaskList") == "#1 [pending] task 1"
+        assert "Task #" in await call_ok(plan, "TaskCreate", subject="x", description="y")
+        await call_ok(plan, "TaskUpdate", taskId=(await plan.tasks())[-1].id, status="deleted")
 
 
-async def test_a_storage_that_cannot_be_read_says_so(files: MemoryFiles) -> None:
+async def test_an_unreadable_storage_is_reported(files: MemoryFiles) -> None:
     class Broken(MemoryFiles):
         async def read(self, path: str, offset: int = 0, limit: int | None = None) -> str:
             raise OSError("no connection")
 
-    text = await refused(PlanTasks(Broken(), BASE), "TaskList")
+    text = await call_error(PlanTasks(Broken(), BASE), "TaskList")
     assert "no connection" in text
-    assert "go on without the list" in text
+    assert "continue without the list" in text
 
 
 @pytest.mark.spec("PT-202")
-async def test_an_id_that_somebody_else_takes_meanwhile_stays_theirs(files: MemoryFiles) -> None:
+async def test_an_id_that_another_program_takes_first_is_left_to_it(files: MemoryFiles) -> None:
     class Raced(MemoryFiles):
         others = 2
 
@@ -326,15 +328,13 @@ async def test_an_id_that_somebody_else_takes_meanwhile_stays_theirs(files: Memo
 
     raced = Raced()
     plan = PlanTasks(raced, BASE)
-    assert "Task #3 " in await done(plan, "TaskCreate", subject="x", description="y")
+    assert "Task #3 " in await call_ok(plan, "TaskCreate", subject="x", description="y")
     assert [item.subject for item in await plan.tasks()] == ["s1", "s2", "x"]
     raced.others = 1000
-    assert "taken by somebody else" in await refused(
-        plan, "TaskCreate", subject="x", description="y"
-    )
+    assert "took every new id" in await call_error(plan, "TaskCreate", subject="x", description="y")
 
 
-def test_middlewares_on_one_list_share_what_they_remember(files: MemoryFiles) -> None:
+def test_middlewares_on_one_list_share_one_store(files: MemoryFiles) -> None:
     for same in (f"{BASE}/", f"./{BASE}", BASE.replace("/", "//"), BASE.replace("/", "/./")):
         assert store_for(files, BASE) is store_for(files, same)
     assert store_for(files, BASE) is not store_for(files, f"/{BASE}")

@@ -19,8 +19,7 @@ from taskloom.agent import (
     ToolRequest,
     call_tool,
 )
-from taskloom.files import Backend, FileInfo, MemoryFiles
-from taskloom.files.line_ranges import slice_lines
+from taskloom.files import Backend, FileInfo, MemoryFiles, slice_lines
 from taskloom.middleware.reduction import ReductionWarning, ToolReduction
 
 INFO = ToolInfo("look", "Look.", {"type": "object", "properties": {}})

@@ -1,7 +1,7 @@
-"""What the four tools take: the types that check it, and the schemas that tell the model.
+"""The arguments of the four tools: types that validate them, and schemas for the model.
 
-The schemas are written by hand and not made from the types: null is accepted for an optional
-argument, since models send it, but telling them so would cost tokens in every request.
+The schemas are not derived from the types: null is accepted for an optional argument, because
+models send it, but describing that would cost tokens in every request.
 """
 
 from typing import Any, Final
@@ -16,7 +16,7 @@ STATUSES: Final = ("pending", "in_progress", "completed", "deleted")
 class CreateArguments(
     Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """Of TaskCreate."""
+    """Arguments of TaskCreate."""
 
     subject: str
     description: str
@@ -25,7 +25,7 @@ class CreateArguments(
 
 
 class GetArguments(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Of TaskGet."""
+    """Arguments of TaskGet."""
 
     task_id: str
 
@@ -33,7 +33,7 @@ class GetArguments(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
 class UpdateArguments(
     Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """Of TaskUpdate."""
+    """Arguments of TaskUpdate."""
 
     task_id: str
     subject: str | None = None
@@ -48,22 +48,22 @@ class UpdateArguments(
     metadata: dict[str, Any] | None = None
 
     @property
-    def added(self) -> list[str]:
-        """The ids that are named as new neighbours."""
+    def added_ids(self) -> list[str]:
+        """The other ends of the edges to add."""
         return [*(self.add_blocks or ()), *(self.add_blocked_by or ())]
 
     @property
-    def taken_away(self) -> list[str]:
-        """The ids that are named as neighbours no more."""
+    def removed_ids(self) -> list[str]:
+        """The other ends of the edges to remove."""
         return [*(self.remove_blocks or ()), *(self.remove_blocked_by or ())]
 
 
 class ListArguments(Struct, frozen=True, kw_only=True):
-    """Of TaskList: none. What a model makes up is not looked at."""
+    """TaskList has no arguments; whatever a model sends is ignored."""
 
 
 def create_schema(texts: PlanTexts) -> dict[str, Any]:
-    """Return what the model is told about TaskCreate's arguments."""
+    """Return the schema of TaskCreate."""
     return _schema(
         ("subject", "description"),
         subject=_text(texts.subject),
@@ -74,12 +74,12 @@ def create_schema(texts: PlanTexts) -> dict[str, Any]:
 
 
 def get_schema(texts: PlanTexts) -> dict[str, Any]:
-    """Return what the model is told about TaskGet's arguments."""
+    """Return the schema of TaskGet."""
     return _schema(("taskId",), taskId=_text(texts.task_id))
 
 
 def update_schema(texts: PlanTexts) -> dict[str, Any]:
-    """Return what the model is told about TaskUpdate's arguments."""
+    """Return the schema of TaskUpdate."""
     return _schema(
         ("taskId",),
         taskId=_text(texts.task_id),
@@ -97,7 +97,7 @@ def update_schema(texts: PlanTexts) -> dict[str, Any]:
 
 
 def list_schema() -> dict[str, Any]:
-    """Return what the model is told about TaskList's arguments: that there are none."""
+    """Return the schema of TaskList."""
     return {"type": "object", "properties": {}}
 
 

@@ -1,9 +1,9 @@
-"""The file beside the tasks that says which change was the last, and how to take it back.
+"""The file `.plan`: which changes were the last, and how to undo an unfinished one.
 
-Every change of ours writes it first, with a new token. So a process knows from this one small
-file whether what it remembers is still true, and if not, usually which tasks to read again.
-While a change of several files is under way, `undo` holds what they were; whoever finds it after
-a crash puts that back. Programs that know nothing of it skip the file, as its name has a dot.
+Each change writes this file first, with a new token. One small read tells a process whether its
+cache is valid, and usually which tasks to read again. While a change of several files is under
+way, `undo` holds their previous contents; the next process that finds it after a crash restores
+them. Other programs skip the file, because its name starts with a dot.
 """
 
 import os
@@ -13,59 +13,59 @@ import msgspec
 from msgspec import Struct, structs
 
 MARKER: Final = ".plan"
-_REMEMBERED: Final = 32
-"""Changes that the file tells of; who missed more reads everything."""
-_LISTED: Final = 64
-"""A change of more tasks than this is told as one of everything."""
+_CHANGES_MAX: Final = 32
+"""Changes that the file lists; a process that missed more reads every task."""
+_IDS_MAX: Final = 64
+"""Tasks that one change lists; a larger change counts as one of every task."""
 
 
-class TouchedFile(Struct, frozen=True, array_like=True):
-    """One change: its token and the tasks it touched, None for any of them."""
+class RecentChange(Struct, frozen=True, array_like=True):
+    """The token of a change and the tasks it touched; None means any task."""
 
     token: str
     ids: tuple[str, ...] | None
 
 
 class ChangeMarker(Struct, frozen=True, omit_defaults=True):
-    """What the file holds."""
+    """The content of the file."""
 
     token: str = ""
     highest: int = 0
-    recent: tuple[TouchedFile, ...] = ()
+    recent: tuple[RecentChange, ...] = ()
     undo: dict[str, str | None] = {}
 
     def next(
         self, highest: int, ids: tuple[str, ...], undo: dict[str, str | None] | None = None
     ) -> "ChangeMarker":
-        """Return the marker of a change that follows."""
+        """Return the marker of the change that follows."""
         token = os.urandom(9).hex()
-        touched = TouchedFile(token, ids if len(ids) <= _LISTED else None)
-        recent = (*self.recent[1 - _REMEMBERED :], touched)
+        change = RecentChange(token, ids if len(ids) <= _IDS_MAX else None)
+        recent = (*self.recent[1 - _CHANGES_MAX :], change)
         return ChangeMarker(token, max(highest, self.highest), recent, undo or {})
 
-    def settled(self) -> "ChangeMarker":
-        """Return the marker of this change once it is complete."""
+    def committed(self) -> "ChangeMarker":
+        """Return this marker without the undo data."""
         return structs.replace(self, undo={})
 
-    def since(self, token: str) -> set[str] | None:
-        """Return the tasks that were touched after a change; None if that is not known."""
-        found: set[str] = set()
-        for touched in reversed(self.recent):
-            if touched.token == token:
-                return found
-            if touched.ids is None:
+    def touched_since(self, token: str) -> set[str] | None:
+        """Return the tasks that later changes touched; None if that is unknown."""
+        touched: set[str] = set()
+        for change in reversed(self.recent):
+            if change.token == token:
+                return touched
+            if change.ids is None:
                 return None
-            found.update(touched.ids)
+            touched.update(change.ids)
         return None
 
 
-def encode(marker: ChangeMarker) -> str:
+def encode_marker(marker: ChangeMarker) -> str:
     """Return the content of the file."""
     return msgspec.json.encode(marker).decode()
 
 
-def decode(text: str) -> ChangeMarker:
-    """Return what the file says; of a missing or garbled one, nothing."""
+def decode_marker(text: str) -> ChangeMarker:
+    """Return the marker in a file's content; an empty one if it is missing or garbled."""
     try:
         return msgspec.json.decode(text, type=ChangeMarker) if text else ChangeMarker()
     except (msgspec.DecodeError, ValueError, RecursionError):

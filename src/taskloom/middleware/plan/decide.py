@@ -1,4 +1,4 @@
-"""What an update makes of a list: pure, so that nothing is written before all of it is right."""
+"""Decide what an update or a deletion changes. Pure: nothing is written before all is valid."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias, cast
@@ -7,28 +7,28 @@ from msgspec import Struct
 
 from taskloom.agent.tools.schema import ToolArgumentsError
 from taskloom.middleware.plan.arguments import STATUSES, UpdateArguments
-from taskloom.middleware.plan.item import PlanItem, is_id, order, unique
+from taskloom.middleware.plan.item import PlanItem, id_order, is_id, unique
 from taskloom.middleware.plan.plan_texts import PlanTexts
 from taskloom.middleware.plan.tasks import Change, Tasks
 
 _Edit: TypeAlias = Callable[[tuple[str, ...], str], tuple[str, ...]]
 
 _SHOWN_IDS: Final = 20
-"""Of a long list an error names so many ids and then stops."""
-_DEEPEST: Final = 100
-"""Levels of metadata: what is nested deeper may be written and then be too deep to be read."""
+"""Ids that an error names of a long list."""
+_METADATA_DEPTH_MAX: Final = 100
+"""JSON that is nested deeper could be written and then fail to decode."""
 
 
 class PlanRefusedError(ToolArgumentsError):
-    """A mistake of the model's: nothing has changed, and the message says how to go on.
+    """The model made a mistake: nothing has changed, and the message says what to do.
 
-    As an `ToolArgumentsError` it is a result for the model and never the end of a run, whatever the
-    agent was told to do about tools that fail.
+    As a `ToolArgumentsError` it is an error result for the model and never ends a run, whatever
+    `on_tool_error` says.
     """
 
 
 class Update(Struct, frozen=True):
-    """What comes of an update."""
+    """The outcome of an update."""
 
     change: Change
     fields: tuple[str, ...]
@@ -39,10 +39,10 @@ class Update(Struct, frozen=True):
 def decide_update(
     tasks: Tasks, wanted: UpdateArguments, texts: PlanTexts, *, enforce_order: bool
 ) -> Update:
-    """Say what an update changes.
+    """Return what an update changes.
 
     Raises:
-        PlanRefusedError: it cannot be done.
+        PlanRefusedError: the update is not valid.
     """
     item = find(tasks, wanted.task_id, texts)
     changed = _edges(tasks, item, wanted, texts)
@@ -53,7 +53,7 @@ def decide_update(
     if enforce_order and wanted.status in ("in_progress", "completed"):
         blockers = tasks.open_blockers(after)
         if blockers:
-            named = numbered(blockers)
+            named = format_ids(blockers)
             raise PlanRefusedError(
                 texts.blocked.format(id=item.id, status=wanted.status, blockers=named)
             )
@@ -67,7 +67,7 @@ def decide_update(
 
 
 def decide_delete(tasks: Tasks, id_: str, texts: PlanTexts) -> Change:
-    """Say what it changes to remove a task: its file, and every reference to it.
+    """Return what a deletion changes: the task's file, and every reference to the task.
 
     Raises:
         PlanRefusedError: there is no such task.
@@ -75,10 +75,10 @@ def decide_delete(tasks: Tasks, id_: str, texts: PlanTexts) -> Change:
     if not tasks.has(id_):
         find(tasks, id_, texts)
     item = tasks.items.get(id_)
-    # A task that cannot be read does not tell who knows it.
-    near = (*item.blocks, *item.blocked_by) if item else tuple(tasks.items)
+    # The neighbours of an unreadable task are unknown.
+    neighbours = (*item.blocks, *item.blocked_by) if item else tuple(tasks.items)
     changed: dict[str, PlanItem] = {}
-    for other in (tasks.items[near_id] for near_id in near if near_id in tasks.items):
+    for other in (tasks.items[near_id] for near_id in neighbours if near_id in tasks.items):
         kept = other.replace(
             blocks=_without(other.blocks, id_), blocked_by=_without(other.blocked_by, id_)
         )
@@ -91,7 +91,7 @@ def find(tasks: Tasks, id_: str, texts: PlanTexts) -> PlanItem:
     """Return a task.
 
     Raises:
-        PlanRefusedError: there is none of that id.
+        PlanRefusedError: no task has this id.
     """
     if not is_id(id_):
         raise PlanRefusedError(texts.bad_id.format(id=id_[:50]))
@@ -103,15 +103,15 @@ def find(tasks: Tasks, id_: str, texts: PlanTexts) -> PlanItem:
     if not tasks.items:
         raise PlanRefusedError(texts.unknown_empty.format(id=id_))
     ids = list(tasks.items)
-    some = numbered(ids[:_SHOWN_IDS]) + (" …" if len(ids) > _SHOWN_IDS else "")
+    some = format_ids(ids[:_SHOWN_IDS]) + (" …" if len(ids) > _SHOWN_IDS else "")
     raise PlanRefusedError(texts.unknown.format(id=id_, ids=some))
 
 
 def check_status(status: str | None, texts: PlanTexts) -> None:
-    """Refuse a status that there is not.
+    """Check that a status exists.
 
     Raises:
-        PlanRefusedError: it is none.
+        PlanRefusedError: it does not.
     """
     if status is not None and status not in STATUSES:
         known = ", ".join(STATUSES)
@@ -119,17 +119,17 @@ def check_status(status: str | None, texts: PlanTexts) -> None:
 
 
 def check_metadata(metadata: dict[str, Any] | None, texts: PlanTexts) -> None:
-    """Refuse metadata that is nested too deep.
+    """Check that metadata is not nested too deeply.
 
     Raises:
         PlanRefusedError: it is.
     """
     level: list[Any] = [metadata]
-    for _ in range(_DEEPEST + 1):
+    for _ in range(_METADATA_DEPTH_MAX + 1):
         level = [inner for one in level for inner in _inside(one)]
         if not level:
             return
-    raise PlanRefusedError(texts.too_deep.format(levels=_DEEPEST))
+    raise PlanRefusedError(texts.too_deep.format(levels=_METADATA_DEPTH_MAX))
 
 
 def _inside(value: Any) -> Iterable[Any]:
@@ -138,15 +138,15 @@ def _inside(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()  # pyright: ignore[reportUnknownVariableType]  # JSON: any values
 
 
-def numbered(ids: Iterable[str]) -> str:
-    """Return ids as the model reads them."""
+def format_ids(ids: Iterable[str]) -> str:
+    """Return ids as `#1, #2`."""
     return ", ".join(f"#{id_}" for id_ in ids)
 
 
 def _with_fields(
     item: PlanItem, wanted: UpdateArguments, fields: list[str], texts: PlanTexts
 ) -> PlanItem:
-    """Return the task with its new values; `fields` is told which were given, in their order."""
+    """Return the task with its new values; append the names of the given fields to `fields`."""
     values: dict[str, Any] = {}
 
     def take(name: str, field: str, value: Any) -> None:
@@ -174,15 +174,15 @@ def _with_fields(
 def _edges(
     tasks: Tasks, item: PlanItem, wanted: UpdateArguments, texts: PlanTexts
 ) -> dict[str, PlanItem]:
-    """Return the tasks whose edges change, both sides of each."""
+    """Return the tasks whose edges change, both ends of each."""
     _check_ids(tasks, item, wanted, texts)
     changed: dict[str, PlanItem] = {}
 
-    def now(id_: str) -> PlanItem | None:
+    def current(id_: str) -> PlanItem | None:
         return changed.get(id_) or tasks.items.get(id_)
 
     def edit(blocker: str, blocked: str, change: _Edit) -> None:
-        first, second = now(blocker), now(blocked)
+        first, second = current(blocker), current(blocked)
         if first is not None:
             changed[blocker] = first.replace(blocks=change(first.blocks, blocked))
         if second is not None:
@@ -205,21 +205,23 @@ def _edges(
 
 
 def _check_ids(tasks: Tasks, item: PlanItem, wanted: UpdateArguments, texts: PlanTexts) -> None:
-    for id_ in (*wanted.added, *wanted.taken_away):
+    for id_ in (*wanted.added_ids, *wanted.removed_ids):
         if not is_id(id_):
             raise PlanRefusedError(texts.bad_id.format(id=id_[:50]))
-    for id_ in wanted.added:
+    for id_ in wanted.added_ids:
         if id_ == item.id:
             raise PlanRefusedError(texts.itself.format(id=id_))
         find(tasks, id_, texts)
     both = {*(wanted.add_blocks or ())} & {*(wanted.remove_blocks or ())}
     both |= {*(wanted.add_blocked_by or ())} & {*(wanted.remove_blocked_by or ())}
     if both:
-        raise PlanRefusedError(texts.contradiction.format(ids=numbered(sorted(both, key=order))))
+        raise PlanRefusedError(
+            texts.contradiction.format(ids=format_ids(sorted(both, key=id_order)))
+        )
 
 
 def _path(tasks: Tasks, changed: dict[str, PlanItem], start: str, goal: str) -> Sequence[str]:
-    """Return a way from one task to another over what they block; empty if there is none."""
+    """Return a path along `blocks` from one task to another; empty if there is none."""
     came_from = {start: ""}
     waiting = [start]
     while waiting:

@@ -1,8 +1,8 @@
-"""A task of a plan, and its file: one line of JSON in the form of the Go original.
+"""A task of a plan, its file format, and the event that carries a changed plan.
 
-What a file holds beyond the known fields is kept, so that rewriting loses nothing. Files are
-read generously: lists may be null or missing, and a status that is none stays visible as it is,
-so that the model can set it right.
+A file is one line of JSON in the format of eino's plantask. Unknown fields are kept, so that
+rewriting a file loses nothing. Lists may be null or missing. An unknown status is kept as it is,
+so that the model sees it and can correct it.
 """
 
 import re
@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 Status: TypeAlias = Literal["pending", "in_progress", "completed"]
 
 _ID: Final = re.compile(r"[0-9]{1,18}")
-"""Eighteen digits fit a 64-bit number, which other readers of the files count with."""
+"""Eighteen digits fit the 64-bit integer that other programs use for ids."""
 _FILE: Final = re.compile(rf"({_ID.pattern})\.json")
 _KNOWN: Final = (
     *("id", "subject", "description", "status", "blocks", "blockedBy"),
@@ -24,7 +24,7 @@ _KNOWN: Final = (
 
 
 class PlanItem(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One task of a plan. `blocks` and `blocked_by` are ids; `extra` is what others wrote."""
+    """One task of a plan. `blocks` and `blocked_by` are ids; `extra` has unknown fields."""
 
     id: str
     subject: str
@@ -39,7 +39,7 @@ class PlanItem(Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether there is still something to do."""
+        """Whether the task is not completed."""
         return self.status != "completed"
 
     def replace(self, **changes: Any) -> "PlanItem":
@@ -47,27 +47,39 @@ class PlanItem(Struct, frozen=True, rename="camel", omit_defaults=True):
         return structs.replace(self, **changes)
 
 
+class PlanChanged(Struct, frozen=True):
+    """The data of a `CustomEvent`: the complete plan after a change.
+
+    Show `active_form` for tasks in progress. Of two events, the one with the higher `revision` is
+    the later. `finished` is set when the last open task is completed; the list may be empty next.
+    """
+
+    tasks: tuple[PlanItem, ...]
+    revision: int
+    finished: bool = False
+
+
 def is_id(text: str) -> bool:
-    """Tell whether a text can be the id of a task."""
+    """Return whether a text can be the id of a task."""
     return _ID.fullmatch(text) is not None
 
 
-def order(id_: str) -> tuple[int, str]:
-    """Return what ids are sorted by: their number."""
+def id_order(id_: str) -> tuple[int, str]:
+    """Return the sort key of an id: its number."""
     return int(id_), id_
 
 
-def id_of(path: str) -> str:
-    """Return the id of the task whose file this is; empty if it is no task's file."""
+def id_of_path(path: str) -> str:
+    """Return the id in a task file's path; empty for any other file."""
     found = _FILE.fullmatch(path.rpartition("/")[2])
     return found[1] if found else ""
 
 
-def to_line(item: PlanItem) -> str:
+def encode_item(item: PlanItem) -> str:
     """Return the content of a task's file.
 
     Raises:
-        UnicodeEncodeError: a text is not Unicode that JSON could hold.
+        UnicodeEncodeError: a text has a lone surrogate, which JSON cannot represent.
     """
     fields: dict[str, Any] = {
         "id": item.id,
@@ -86,18 +98,18 @@ def to_line(item: PlanItem) -> str:
     return msgspec.json.encode({**fields, **item.extra}).decode()
 
 
-def from_line(text: str, id_: str) -> PlanItem:
-    """Return the task that a file holds; its name says the id.
+def decode_item(text: str, id_: str) -> PlanItem:
+    """Return the task of a file; the id comes from the file's name.
 
     Raises:
-        ValueError: it holds none.
+        ValueError: the content is not a task.
     """
     try:
         found: Any = msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise ValueError(f"it is not valid JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ValueError("it is not a JSON object")  # noqa: TRY004 - what is wrong is the content
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 - the content is wrong, not a type
     fields = cast("dict[str, Any]", found)
     return PlanItem(
         id=id_,
@@ -114,14 +126,14 @@ def from_line(text: str, id_: str) -> PlanItem:
 
 
 def unique(ids: Iterable[str]) -> tuple[str, ...]:
-    """Return ids without repetition, in the order they came."""
+    """Return ids without duplicates, in their order."""
     return tuple(dict.fromkeys(ids))
 
 
 def _text(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name) or ""
     if not isinstance(value, str):
-        raise ValueError(f"`{name}` is not a text")  # noqa: TRY004 - what is wrong is the content
+        raise ValueError(f"`{name}` is not a text")  # noqa: TRY004 - the content is wrong, not a type
     return value
 
 
@@ -135,5 +147,5 @@ def _ids(fields: dict[str, Any], name: str) -> tuple[str, ...]:
 def _object(fields: dict[str, Any], name: str) -> dict[str, Any]:
     value: object = fields.get(name) or {}
     if not isinstance(value, dict):
-        raise ValueError(f"`{name}` is not an object")  # noqa: TRY004 - what is wrong is the content
+        raise ValueError(f"`{name}` is not an object")  # noqa: TRY004 - the content is wrong, not a type
     return cast("dict[str, Any]", value)

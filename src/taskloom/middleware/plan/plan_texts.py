@@ -1,6 +1,6 @@
-"""What the planning tools say to the model, in each language.
+"""The texts of the planning tools, in each language.
 
-Short on purpose: descriptions and schemas are sent with every request of a run.
+They are short, because descriptions and schemas are sent with every request of a run.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ from taskloom.agent import Language, run_language
 
 
 class PlanTexts(Struct, frozen=True, kw_only=True):
-    """The texts of one language; braces name what is filled in."""
+    """The texts of one language; braces are placeholders."""
 
     create: str
     get: str
@@ -67,35 +67,35 @@ class PlanTexts(Struct, frozen=True, kw_only=True):
 
 EN: Final = PlanTexts(
     create=(
-        "Add a task to your task list. Plan with it when work has three or more steps, when the "
-        "user names several things or asks for a plan, and when new instructions come in. Do "
-        "without it for a single simple step or a plain question.\n"
-        "Look at TaskList first, so that nothing is listed twice. A new task is pending; set its "
-        "dependencies with TaskUpdate."
+        "Add a task to your task list. Use the list when work has three or more steps, when the "
+        "user names several things or asks for a plan, and when new instructions arrive. Do not "
+        "use it for a single simple step or a plain question.\n"
+        "Call TaskList first to avoid duplicates. A new task is pending; set its dependencies "
+        "with TaskUpdate."
     ),
     get=(
-        "Read one task in full: description, status, what blocks it and what it blocks. Do so "
-        "before you start on it; begin only if nothing open blocks it."
+        "Read one task in full: description, status, what blocks it and what it blocks. Read it "
+        "before you start on it, and start only if no open task blocks it."
     ),
     update=(
         "Change a task; give only what changes.\n"
         "Status goes pending, in_progress, completed. Set in_progress before you begin, and "
         "completed as soon as the task is done. Do not complete it while tests fail, work is "
-        "partial or errors are unsolved: keep it in_progress, and add a task for what stands in "
-        "the way. A task cannot start before its blockers are completed. deleted removes a task "
-        "for good.\n"
+        "partial or errors are unsolved: keep it in_progress, and add a task for the obstacle. "
+        "A task cannot start before its blockers are completed. deleted removes a task "
+        "permanently.\n"
         'Examples: {"taskId": "1", "status": "in_progress"}; '
         '{"taskId": "2", "addBlockedBy": ["1"]}; {"taskId": "3", "owner": "reviewer"}.'
     ),
     list=(
-        "Show all tasks with status, owner and open blockers. Available is what is pending, has "
-        "no owner and is not blocked; take the lowest id first. Look again after completing a "
-        "task, for what it has unblocked."
+        "Show all tasks with status, owner and open blockers. A task is available if it is "
+        "pending, has no owner and is not blocked; take the lowest id first. Call it again after "
+        "completing a task to see what that unblocked."
     ),
     subject="What to do, short and imperative: Run the tests.",
-    description="What is needed, with enough detail for somebody else to do it.",
+    description="What is needed, with enough detail for another agent to do it.",
     active_form="The same while it is being done: Running the tests.",
-    metadata="Any further values to keep with the task.",
+    metadata="Further values to store with the task.",
     task_id="Id of the task, digits only.",
     new_subject="New subject.",
     new_description="New description.",
@@ -103,8 +103,8 @@ EN: Final = PlanTexts(
     status="New status.",
     add_blocks="Ids of tasks that cannot start before this one is completed.",
     add_blocked_by="Ids of tasks that must be completed before this one.",
-    remove_blocks="Ids of tasks that need not wait for this one any more.",
-    remove_blocked_by="Ids of tasks that this one need not wait for any more.",
+    remove_blocks="Ids of tasks that no longer wait for this one.",
+    remove_blocked_by="Ids of tasks that this one no longer waits for.",
     owner="Who works on it; empty releases it.",
     new_metadata="Values to merge; null removes a key.",
     created="Task #{id} created successfully: {subject}",
@@ -117,13 +117,13 @@ EN: Final = PlanTexts(
     line_owner=" [owner: {owner}]",
     line_blocked_by=" [blocked by {ids}]",
     updated="Updated task #{id} {fields}",
-    unchanged="Task #{id} is unchanged: nothing to change was given.",
+    unchanged="Task #{id} is unchanged: the call has no field to change.",
     deleted="Updated task #{id} deleted",
     finished="All tasks are completed: the list is finished.",
     cleared="All tasks are completed: the list is finished and has been cleared.",
     no_tasks="No tasks found.",
-    left_out="(Left out, as their files cannot be read: {ids}.)",
-    empty="`{field}` must not be empty; say in words what is meant, or leave it out of an update",
+    left_out="(Not shown, because their files cannot be read: {ids}.)",
+    empty="`{field}` must not be empty; describe the task, or omit the field in an update",
     bad_id='`{id}` is not a task id; ids are digits only, such as "1", as TaskList shows them',
     unknown="there is no task #{id}; the tasks are {ids}",
     unknown_empty="there is no task #{id}, and the list is empty; TaskCreate adds a task",
@@ -131,22 +131,22 @@ EN: Final = PlanTexts(
         "the file of task #{id} cannot be read: {reason}; other tasks are not affected, and "
         "status deleted removes it"
     ),
-    itself="task #{id} cannot block itself; leave its own id out",
+    itself="task #{id} cannot block itself; remove its own id from the list",
     cycle=(
-        "this would make a circle, in which no task could ever start: {path}; leave one of these "
-        "dependencies out, or remove one with removeBlockedBy"
+        "this would make a cycle, in which no task could ever start: {path}; omit one of these "
+        "dependencies, or remove one with removeBlockedBy"
     ),
-    contradiction="{ids} cannot be added and removed in one call; do one of the two",
+    contradiction="{ids}: one call cannot both add and remove an edge; do one of the two",
     blocked=(
-        "task #{id} cannot be {status} yet, as it is blocked by {blockers}; complete these "
-        "first, or take the dependency away with removeBlockedBy"
+        "task #{id} cannot be {status} yet, because it is blocked by {blockers}; complete these "
+        "first, or remove the dependency with removeBlockedBy"
     ),
     bad_status="`{status}` is not a status; it is one of {statuses}",
-    too_deep="metadata is nested more than {levels} levels deep; give it flatter",
-    not_text="a text holds half of a character pair, which cannot be stored; write it anew",
+    too_deep="metadata is nested more than {levels} levels deep; use a flatter structure",
+    not_text="a text contains a lone surrogate, which cannot be stored; write the text again",
     storage=(
         "The task list could not be read or written: {reason}. Nothing was changed; try again, "
-        "and go on without the list if it keeps failing."
+        "and continue without the list if it keeps failing."
     ),
     reminder=(
         "The task list has not been used for a while. If it still fits what you do, keep it up to "
@@ -240,5 +240,5 @@ _ALL: Final[dict[Language, PlanTexts]] = {"en": EN, "zh": ZH}
 
 
 def plan_texts(language: Language | None = None) -> PlanTexts:
-    """Return the texts of a language, by default that of the run under way."""
+    """Return the texts of a language, by default that of the current run."""
     return _ALL[language or run_language()]

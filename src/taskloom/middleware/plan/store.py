@@ -1,9 +1,9 @@
-"""A task list between its files and its callers: remembered, checked, changed whole or not at all.
+"""One task list for all its users in a process: locked, up to date, changed atomically.
 
-A turn holds the list against everybody else, brings the memory up to date and gives it out. What
-is remembered is right as long as the marker is the one that was seen: our own changes, in this
-process or another, always write a new one. For programs that write without it, the directory's
-version tells of added, removed and replaced files, and each call looks at the files it touches.
+The cache is valid while the change marker is the one seen last, because every change made by
+Taskloom, in any process, writes a new marker first. For programs that do not write a marker, the
+directory's version shows added, removed and replaced files, and each call checks the versions of
+the files it touches.
 """
 
 import threading
@@ -15,197 +15,191 @@ from weakref import WeakValueDictionary
 from anyio import CancelScope
 
 from taskloom.files import Backend
-from taskloom.files.cross_loop_lock import CrossLoopLock
-from taskloom.middleware.plan.change_marker import ChangeMarker, decode, encode
-from taskloom.middleware.plan.item import PlanItem, is_id, order, to_line
-from taskloom.middleware.plan.task_cache import TaskCache
+from taskloom.middleware.plan.change_marker import ChangeMarker, decode_marker, encode_marker
+from taskloom.middleware.plan.item import PlanItem, encode_item, id_order, is_id
 from taskloom.middleware.plan.task_files import TaskFiles
-from taskloom.middleware.plan.tasks import Change, Tasks, mended
+from taskloom.middleware.plan.tasks import Change, Tasks, repair_edges
 
-_TRIES: Final = 100
-"""How often others may take the next id before we do; a storage that always says so is broken."""
+_CREATE_ATTEMPTS: Final = 100
+"""A backend that reports every new id as taken is broken."""
 
 
 class PlanStore:
-    """One task list. Get it from `store_for`, so that all who use it share it."""
+    """One task list. Get it from `store_for`, so that all its users share the cache."""
 
     def __init__(self, backend: Backend, base_dir: str) -> None:
-        """Nothing is read yet."""
+        """Read nothing yet."""
         self.revision = 0
-        """Grows with every change made here."""
-        self._shelf = TaskFiles(backend, base_dir)
-        self._recall = TaskCache(self._shelf)
-        self._gate = CrossLoopLock()
+        """Grows with every change that this process makes or notices."""
+        self._files = TaskFiles(backend, base_dir)
         self._marker = ChangeMarker()
-        self._seen: str | None = None
-        """The marker's text when the memory was right; None when it may be wrong."""
-        self._directory = ""
+        self._marker_text: str | None = None
+        """The marker that the cache agrees with; None if the cache may be stale."""
+        self._directory_version = ""
 
     @property
     def tasks(self) -> Tasks:
-        """The tasks as they were at the last turn."""
-        return self._recall.tasks
+        """The tasks as of the last access."""
+        return self._files.tasks
 
     @asynccontextmanager
-    async def turn(self, *touching: str, everything: bool = False) -> AsyncGenerator[Tasks]:
-        """Hold the list, up to date.
+    async def locked(self, *ids: str, check_all: bool = False) -> AsyncGenerator[Tasks]:
+        """Hold the lock on the list and give its tasks, up to date.
 
         Args:
-            touching: ids whose files are looked at even if nothing tells of a change.
-            everything: look at all files, as for a caller who shows them all.
+            ids: tasks whose files are checked although neither marker nor directory changed.
+            check_all: check every file.
 
         Raises:
             OSError: the storage failed.
         """
-        async with self._gate, self._shelf.lock():
-            await self._refresh(everything=everything)
-            await self.look_at(*touching)
+        async with self._files.lock():
+            await self._refresh(check_all=check_all)
+            await self.recheck(*ids)
             yield self.tasks
 
-    async def look_at(self, *ids: str) -> None:
-        """Look at the files of these tasks, even if nothing tells of a change; within a turn."""
-        await self._recall.check(ids)
-        await self._mend()
+    async def recheck(self, *ids: str) -> None:
+        """Read those of these tasks again whose files have changed; requires the lock."""
+        await self._files.recheck(ids)
+        await self._repair_edges()
 
-    async def survey(self) -> None:
-        """Look at all files after all; only within a turn."""
-        await self._recall.load()
-        await self._mend()
+    async def recheck_all(self) -> None:
+        """Read all tasks again whose files have changed; requires the lock."""
+        await self._files.load()
+        await self._repair_edges()
 
     async def add(self, make: Callable[[str], PlanItem]) -> PlanItem:
-        """Give the next id to a task and keep it; only within a turn.
+        """Create a task with the next id; requires the lock.
 
         Raises:
-            OSError: the storage failed, and there is no such task.
+            OSError: the storage failed, and the task does not exist.
         """
-        to_line(make("0"))  # What cannot be written is refused before an id is spent on it.
-        for _ in range(_TRIES):
-            number = self._recall.highest + 1
+        encode_item(make("0"))  # Raises before an id is used up.
+        for _ in range(_CREATE_ATTEMPTS):
+            number = self._files.highest_id + 1
             if not is_id(str(number)):
-                raise OSError(f"There is no id after {number - 1}; begin a list elsewhere.")
+                raise OSError(f"No id is left after {number - 1}; use another base_dir.")
             item = make(str(number))
             try:
                 with CancelScope(shield=True):
                     await self._create(item, number)
             except FileExistsError:
-                # Somebody who does not know our lock was quicker; theirs stays.
-                await self._recall.load()
+                # A program without our lock created this file first, and keeps it.
+                await self._files.load()
             else:
                 return item
-        raise OSError("Every new id was taken by somebody else; try again.")
+        raise OSError("Other programs took every new id; try again.")
 
     async def commit(self, change: Change) -> None:
-        """Carry out a change, whole or not at all; only within a turn.
+        """Write a change, all of it or nothing; requires the lock.
 
         Raises:
-            OSError: the storage failed. What was written has been taken back, or will be before
-                anybody sees it.
+            OSError: the storage failed. The change is rolled back now, or at the next access
+                before the list is read.
         """
         if not change.puts and not change.removed:
             return
-        new: dict[str, str | None] = {id_: to_line(item) for id_, item in change.puts.items()}
-        new.update(dict.fromkeys(sorted(change.removed, key=order)))
-        old = {id_: self._recall.text(id_) for id_ in new if self._recall.can_restore(id_)}
+        new: dict[str, str | None] = {id_: encode_item(item) for id_, item in change.puts.items()}
+        new.update(dict.fromkeys(sorted(change.removed, key=id_order)))
+        old = self._files.cached_texts(new)
         with CancelScope(shield=True):
-            await self._change(old, new)
-            with suppress(OSError):  # It is done, whatever a last look says; who comes next reads.
+            await self._write(old, new)
+            with suppress(OSError):  # The change is written; the next access refreshes the cache.
                 for id_, text in new.items():
-                    await self._recall.wrote(id_, text, change.puts.get(id_))
-                await self._settle()
+                    await self._files.cache(id_, text, change.puts.get(id_))
+                await self._mark_fresh()
 
-    # Reading.
-
-    async def _refresh(self, *, everything: bool) -> None:
-        text = await self._shelf.marker()
-        if decode(text).undo:
-            text = await self._take_back(decode(text))
-        directory = await self._shelf.directory_version()
-        if text == self._seen:
-            everything = everything or directory != self._directory
+    async def _refresh(self, *, check_all: bool) -> None:
+        text = await self._files.read_marker()
+        marker = decode_marker(text)
+        if marker.undo:
+            text = await self._roll_back(marker)
+        directory_version = await self._files.directory_version()
+        if text == self._marker_text:
+            check_all = check_all or directory_version != self._directory_version
         else:
-            marker = decode(text)
-            touched = None if self._seen is None else marker.since(self._marker.token)
-            self._seen = None
-            self._recall.highest = max(self._recall.highest, marker.highest)
+            marker = decode_marker(text)
+            cache_is_known = self._marker_text is not None
+            touched = marker.touched_since(self._marker.token) if cache_is_known else None
+            self._marker_text = None
+            self._files.highest_id = max(self._files.highest_id, marker.highest)
             if touched is None:
-                await self._recall.load(anew=True)
+                await self._files.load(reread=True)
             else:
-                await self._recall.read(touched)
+                await self._files.reread(touched)
             self._marker = marker
             self.revision += 1
-        if everything:
-            await self._recall.load()
-        self._seen, self._directory = text, directory
+        if check_all:
+            await self._files.load()
+        self._marker_text, self._directory_version = text, directory_version
 
-    async def _mend(self) -> None:
-        """Write both sides of edges that another program wrote on one side only."""
-        fresh = self._recall.fresh
-        if not fresh:
+    async def _repair_edges(self) -> None:
+        """Complete edges that another program wrote on one side only."""
+        unchecked = self._files.unchecked
+        if not unchecked:
             return
-        self._recall.fresh = set()
+        self._files.unchecked = set()
         self.revision += 1
-        change = Change(mended(self.tasks, fresh))
+        change = Change(repair_edges(self.tasks, unchecked))
         with suppress(OSError):
             await self.commit(change)
         for item in change.puts.values():
-            self.tasks.put(item)  # Where it cannot be written, it is at least understood.
-
-    # Writing.
+            self.tasks.put(item)  # In a read-only list the repair is in memory alone.
 
     async def _create(self, item: PlanItem, number: int) -> None:
-        line = to_line(item)
-        self._recall.highest = number
-        self._seen = None
+        text = encode_item(item)
+        self._files.highest_id = number
+        self._marker_text = None
         self._marker = self._marker.next(number, (item.id,))
-        await self._shelf.put_marker(encode(self._marker))
-        await self._shelf.put_highest(number)
+        await self._files.write_marker(encode_marker(self._marker))
+        await self._files.write_highest(number)
         try:
-            await self._shelf.create(item.id, line)
+            await self._files.create(item.id, text)
         except FileExistsError:
-            raise  # It is not ours to take back.
+            raise  # The file belongs to another program and must not be deleted.
         except Exception:
             with suppress(OSError):
-                await self._shelf.put(item.id, None)
+                await self._files.write(item.id, None)
             raise
         with suppress(OSError):  # As in `commit`.
-            await self._recall.wrote(item.id, line, item)
-            await self._settle()
+            await self._files.cache(item.id, text, item)
+            await self._mark_fresh()
 
-    async def _change(self, old: dict[str, str | None], new: dict[str, str | None]) -> None:
-        """Write the files; on failure put back what they were."""
+    async def _write(self, old: dict[str, str | None], new: dict[str, str | None]) -> None:
+        """Write the files; on failure restore their previous contents."""
         several = len(new) > 1
-        marker = self._marker.next(self._recall.highest, tuple(new), old if several else None)
-        self._seen = None
+        marker = self._marker.next(self._files.highest_id, tuple(new), old if several else None)
+        self._marker_text = None
         try:
-            await self._shelf.put_marker(encode(marker))
+            await self._files.write_marker(encode_marker(marker))
             for id_, text in new.items():
-                await self._shelf.put(id_, text)
+                await self._files.write(id_, text)
             if several:
-                marker = marker.settled()
-                await self._shelf.put_marker(encode(marker))
+                marker = marker.committed()
+                await self._files.write_marker(encode_marker(marker))
         except Exception:
             with suppress(OSError):
-                # The way back is written down anew: what failed may have been the last step, and
-                # may have happened all the same.
-                back = marker.next(self._recall.highest, tuple(new), old)
-                await self._shelf.put_marker(encode(back))
-                await self._take_back(back)
+                # The undo data is written once more: the write that failed may have been the
+                # last one, and may have removed it all the same.
+                undo = marker.next(self._files.highest_id, tuple(new), old)
+                await self._files.write_marker(encode_marker(undo))
+                await self._roll_back(undo)
             raise
         self._marker = marker
 
-    async def _take_back(self, marker: ChangeMarker) -> str:
-        """Put back what the files of an unfinished change were, and say so in the marker."""
+    async def _roll_back(self, marker: ChangeMarker) -> str:
+        """Restore the files of an unfinished change; return the text of the new marker."""
         for id_, text in marker.undo.items():
             if is_id(id_):
-                await self._shelf.put(id_, text)
-        text = encode(marker.next(self._recall.highest, tuple(marker.undo)))
-        await self._shelf.put_marker(text)
+                await self._files.write(id_, text)
+        text = encode_marker(marker.next(self._files.highest_id, tuple(marker.undo)))
+        await self._files.write_marker(text)
         return text
 
-    async def _settle(self) -> None:
-        """Remember that the memory is right as of now."""
-        self._seen = encode(self._marker)
-        self._directory = await self._shelf.directory_version()
+    async def _mark_fresh(self) -> None:
+        """Record that the cache agrees with the files."""
+        self._marker_text = encode_marker(self._marker)
+        self._directory_version = await self._files.directory_version()
         self.revision += 1
 
 
@@ -214,17 +208,17 @@ _stores_mutex: Final = threading.Lock()
 
 
 def store_for(backend: Backend, base_dir: str) -> PlanStore:
-    """Return the one store of a list in this process, however many middlewares use it."""
-    # A store keeps its backend, so the id stays its own.
-    key = id(backend), _plain(base_dir)
+    """Return this process's store of a list, the same one for every middleware."""
+    # A store holds a reference to its backend, so the id is not reused while the store exists.
+    key = id(backend), _normalized(base_dir)
     with _stores_mutex:
-        found = _stores.get(key)
-        if found is None:
-            found = _stores[key] = PlanStore(backend, base_dir)
-        return found
+        store = _stores.get(key)
+        if store is None:
+            store = _stores[key] = PlanStore(backend, base_dir)
+        return store
 
 
-def _plain(base_dir: str) -> str:
-    """Return a directory in one spelling; whether it is absolute is the backend's affair."""
+def _normalized(base_dir: str) -> str:
+    """Return a directory in one spelling; the backend decides what an absolute path means."""
     parts = [part for part in base_dir.split("/") if part not in ("", ".")]
     return "/" * base_dir.startswith("/") + "/".join(parts)

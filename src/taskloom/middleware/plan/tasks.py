@@ -1,26 +1,26 @@
-"""A plan in memory: its tasks by id, which of them are open, and what could not be read."""
+"""A plan in memory, a change to it, and the repair of one-sided edges."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 
-from taskloom.middleware.plan.item import PlanItem, is_id, order, unique
+from taskloom.middleware.plan.item import PlanItem, id_order, is_id, unique
 
 
 class Tasks:
-    """The tasks of one list, in the order of their numbers."""
+    """The tasks of one list by id, in numeric order."""
 
     def __init__(self) -> None:
-        """Begin empty."""
+        """Start with no tasks."""
         self.items: dict[str, PlanItem] = {}
         self.open: set[str] = set()
         self.unreadable: dict[str, str] = {}
-        """Ids of files that are there and hold no task, each with the reason."""
+        """Ids of files that exist and cannot be read, each with the reason."""
 
     def put(self, item: PlanItem) -> None:
-        """Add a task or replace it."""
+        """Add or replace a task."""
         last = next(reversed(self.items), None)
-        in_order = item.id in self.items or last is None or order(last) < order(item.id)
+        in_order = item.id in self.items or last is None or id_order(last) < id_order(item.id)
         self.items[item.id] = item
         self.unreadable.pop(item.id, None)
         if item.is_open:
@@ -28,77 +28,67 @@ class Tasks:
         else:
             self.open.discard(item.id)
         if not in_order:
-            self.items = {id_: self.items[id_] for id_ in sorted(self.items, key=order)}
+            self.items = {id_: self.items[id_] for id_ in sorted(self.items, key=id_order)}
+
+    def put_unreadable(self, id_: str, reason: str) -> None:
+        """Replace a task by the reason why its file cannot be read."""
+        self.remove(id_)
+        self.unreadable[id_] = reason
 
     def remove(self, id_: str) -> None:
-        """Forget a task; a missing one is no error."""
+        """Remove a task if it is there."""
         self.items.pop(id_, None)
         self.open.discard(id_)
         self.unreadable.pop(id_, None)
 
     def has(self, id_: str) -> bool:
-        """Tell whether there is a file of this id, readable or not."""
+        """Return whether a file of this id exists, readable or not."""
         return id_ in self.items or id_ in self.unreadable
 
     def snapshot(self) -> tuple[PlanItem, ...]:
-        """Return all tasks, as they are now."""
+        """Return all tasks as an immutable value."""
         return tuple(self.items.values())
 
     def open_blockers(self, item: PlanItem) -> list[str]:
-        """Return what a task still waits for; a task that cannot be read counts as open."""
+        """Return the open blockers of a task; an unreadable task counts as open."""
         found = [id_ for id_ in item.blocked_by if id_ in self.open or id_ in self.unreadable]
-        return sorted(found, key=order)
+        return sorted(found, key=id_order)
 
 
 class Change(Struct, frozen=True):
-    """What one call does to a list: it happens whole or not at all."""
+    """The tasks that one call writes and removes, all or none of them."""
 
     puts: dict[str, PlanItem]
     removed: frozenset[str] = frozenset()
 
 
-def mended(tasks: Tasks, ids: Iterable[str]) -> dict[str, PlanItem]:
-    """Return the tasks, among those given and their neighbours, whose edges must be mended.
+def repair_edges(tasks: Tasks, ids: Iterable[str]) -> dict[str, PlanItem]:
+    """Return corrected versions of these tasks and their neighbours, where edges are wrong.
 
-    Each edge is written in two files, and another program may have written one of them only: an
-    edge that either side knows is an edge. A reference to a task that is gone is dropped.
+    Each edge is stored in two files, and another program may have written only one of them: an
+    edge that one side has is added to the other. A reference to a missing task is dropped.
     """
-    found: dict[str, PlanItem] = {}
+    repaired: dict[str, PlanItem] = {}
     for id_ in ids:
-        item = found.get(id_) or tasks.items.get(id_)
+        item = repaired.get(id_) or tasks.items.get(id_)
         if item is None:
             continue
         kept = item.replace(
-            blocks=_references(tasks, item, item.blocks),
-            blocked_by=_references(tasks, item, item.blocked_by),
+            blocks=_existing(tasks, item, item.blocks),
+            blocked_by=_existing(tasks, item, item.blocked_by),
         )
         if kept != item:
-            found[id_] = kept
-        for other in kept.blocks:
-            _join(tasks.items, found, id_, other, mine=False)
-        for other in kept.blocked_by:
-            _join(tasks.items, found, other, id_, mine=True)
-    return found
+            repaired[id_] = kept
+        for other_id in kept.blocks:
+            other = repaired.get(other_id) or tasks.items.get(other_id)
+            if other is not None and id_ not in other.blocked_by:
+                repaired[other_id] = other.replace(blocked_by=(*other.blocked_by, id_))
+        for other_id in kept.blocked_by:
+            other = repaired.get(other_id) or tasks.items.get(other_id)
+            if other is not None and id_ not in other.blocks:
+                repaired[other_id] = other.replace(blocks=(*other.blocks, id_))
+    return repaired
 
 
-def _references(tasks: Tasks, item: PlanItem, ids: tuple[str, ...]) -> tuple[str, ...]:
+def _existing(tasks: Tasks, item: PlanItem, ids: tuple[str, ...]) -> tuple[str, ...]:
     return unique(id_ for id_ in ids if id_ != item.id and is_id(id_) and tasks.has(id_))
-
-
-def _join(
-    items: Mapping[str, PlanItem],
-    found: dict[str, PlanItem],
-    blocker: str,
-    blocked: str,
-    *,
-    mine: bool,
-) -> None:
-    """Let the other side of an edge know it too: the blocker if `mine`, else the blocked."""
-    other_id, id_ = (blocker, blocked) if mine else (blocked, blocker)
-    other = found.get(other_id) or items.get(other_id)
-    if other is None:
-        return
-    if mine and id_ not in other.blocks:
-        found[other_id] = other.replace(blocks=(*other.blocks, id_))
-    elif not mine and id_ not in other.blocked_by:
-        found[other_id] = other.replace(blocked_by=(*other.blocked_by, id_))

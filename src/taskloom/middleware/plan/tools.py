@@ -28,10 +28,9 @@ from taskloom.middleware.plan.decide import (
     decide_update,
     find,
 )
-from taskloom.middleware.plan.events import PlanChanged
-from taskloom.middleware.plan.item import PlanItem
+from taskloom.middleware.plan.item import PlanChanged, PlanItem
 from taskloom.middleware.plan.plan_texts import PlanTexts
-from taskloom.middleware.plan.render import show_list, show_task
+from taskloom.middleware.plan.render import render_list, render_task
 from taskloom.middleware.plan.store import PlanStore
 from taskloom.middleware.plan.tasks import Change, Tasks
 
@@ -39,7 +38,7 @@ _A = TypeVar("_A", bound=Struct)
 
 
 class PlanTools(Struct, frozen=True, kw_only=True):
-    """What the tools work on, and by which rules."""
+    """The four tools over one store."""
 
     store: PlanStore
     texts: PlanTexts
@@ -47,13 +46,13 @@ class PlanTools(Struct, frozen=True, kw_only=True):
     keep_completed: bool
 
     def tools(self) -> list[Tool]:
-        """Return the four, in the order the model is told of them."""
+        """Return the four tools in the order the model sees them."""
         texts = self.texts
         return [
             _tool("TaskCreate", texts.create, create_schema(texts), CreateArguments, self.create),
-            _tool("TaskGet", texts.get, get_schema(texts), GetArguments, self.get, again=True),
+            _tool("TaskGet", texts.get, get_schema(texts), GetArguments, self.get, idempotent=True),
             _tool("TaskUpdate", texts.update, update_schema(texts), UpdateArguments, self.update),
-            _tool("TaskList", texts.list, list_schema(), ListArguments, self.list, again=True),
+            _tool("TaskList", texts.list, list_schema(), ListArguments, self.list, idempotent=True),
         ]
 
     async def create(self, wanted: CreateArguments) -> str:
@@ -76,17 +75,17 @@ class PlanTools(Struct, frozen=True, kw_only=True):
                 },
             )
 
-        with self._explained():
-            async with self.store.turn():
+        with self._explain_errors():
+            async with self.store.locked():
                 item = await self.store.add(make)
-        await self._tell()
+        await self._publish()
         return self.texts.created.format(id=item.id, subject=item.subject)
 
     async def get(self, wanted: GetArguments) -> str:
         """Read a task."""
-        with self._explained():
-            async with self.store.turn(wanted.task_id) as tasks:
-                return show_task(find(tasks, wanted.task_id, self.texts), self.texts)
+        with self._explain_errors():
+            async with self.store.locked(wanted.task_id) as tasks:
+                return render_task(find(tasks, wanted.task_id, self.texts), self.texts)
 
     async def update(self, wanted: UpdateArguments) -> str:
         """Change a task, or remove it."""
@@ -99,35 +98,37 @@ class PlanTools(Struct, frozen=True, kw_only=True):
             return self.texts.unchanged.format(id=wanted.task_id)
         answer = self.texts.updated.format(id=wanted.task_id, fields=", ".join(update.fields))
         if update.finished:
-            word = self.texts.finished if self.keep_completed else self.texts.cleared
-            return f"{answer}\n{word}"
+            note = self.texts.finished if self.keep_completed else self.texts.cleared
+            return f"{answer}\n{note}"
         return answer
 
     async def list(self, _wanted: ListArguments) -> str:
         """Show all tasks."""
-        with self._explained():
-            async with self.store.turn(everything=True) as tasks:
-                return show_list(tasks, self.texts)
+        with self._explain_errors():
+            async with self.store.locked(check_all=True) as tasks:
+                return render_list(tasks, self.texts)
 
     async def _update(self, wanted: UpdateArguments) -> Update:
-        with self._explained():
-            async with self.store.turn(wanted.task_id, *wanted.added, *wanted.taken_away) as tasks:
+        with self._explain_errors():
+            async with self.store.locked(
+                wanted.task_id, *wanted.added_ids, *wanted.removed_ids
+            ) as tasks:
                 item = tasks.items.get(wanted.task_id)
                 if wanted.status and item:
-                    await self.store.look_at(*item.blocked_by)
+                    await self.store.recheck(*item.blocked_by)
                 update = self._decide(tasks, wanted)
                 if update.finished:
-                    # The end of a list removes it: decide on all that is really there.
-                    await self.store.survey()
+                    # A finished list is removed, so decide again on what the files hold now.
+                    await self.store.recheck_all()
                     update = self._decide(tasks, wanted)
                 after = {**tasks.items, **update.change.puts} if update.finished else {}
                 await self.store.commit(self._change(tasks, update))
                 revision = self.store.revision
         if update.finished:
-            # Shown complete once more, though it may be cleared already.
+            # Listeners get the completed tasks, though the files may be gone already.
             await send_event(PlanChanged(tuple(after.values()), revision, finished=True))
         elif update.change.puts:
-            await self._tell()
+            await self._publish()
         return update
 
     def _change(self, tasks: Tasks, update: Update) -> Change:
@@ -139,19 +140,19 @@ class PlanTools(Struct, frozen=True, kw_only=True):
         return decide_update(tasks, wanted, self.texts, enforce_order=self.enforce_order)
 
     async def _delete(self, id_: str) -> str:
-        with self._explained():
-            async with self.store.turn(id_) as tasks:
+        with self._explain_errors():
+            async with self.store.locked(id_) as tasks:
                 await self.store.commit(decide_delete(tasks, id_, self.texts))
-        await self._tell()
+        await self._publish()
         return self.texts.deleted.format(id=id_)
 
-    async def _tell(self) -> None:
-        """Tell the run's listener how the list is now; not in a turn, as a listener may be slow."""
+    async def _publish(self) -> None:
+        """Send the changed plan as an event; without the lock, as a listener may be slow."""
         await send_event(PlanChanged(self.store.tasks.snapshot(), self.store.revision))
 
     @contextmanager
-    def _explained(self) -> Generator[None]:
-        """Say what a failure means to one who wants to go on working."""
+    def _explain_errors(self) -> Generator[None]:
+        """Turn failures into errors whose messages tell the model what to do."""
         try:
             yield
         except UnicodeEncodeError as error:
@@ -167,10 +168,10 @@ def _tool(
     arguments: type[_A],
     function: Callable[[_A], Awaitable[str]],
     *,
-    again: bool = False,
+    idempotent: bool = False,
 ) -> Tool:
     async def run(checked: dict[str, Any]) -> str:
         return await function(arguments(**checked))
 
     info = ToolInfo(name, description, schema)
-    return Tool(info, ToolKind.TEXT, check_struct(arguments), run, idempotent=again)
+    return Tool(info, ToolKind.TEXT, check_struct(arguments), run, idempotent=idempotent)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, structs
 
 from taskloom.agent import Tool, ToolInfo, tool
-from taskloom.files.line_ranges import slice_lines
+from taskloom.files import slice_lines
 from taskloom.middleware.reduction.store import Store
 from taskloom.middleware.reduction.texts import ReductionTexts
 

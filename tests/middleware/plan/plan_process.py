@@ -1,8 +1,8 @@
-"""A program for test_processes: works on the plan in a directory, as one of several processes.
+"""A program for test_concurrency: one of several processes that change one plan.
 
-Usage: planner.py create ROOT NAME TIMES   adds tasks and prints their ids
-       planner.py own ROOT NAME TIMES      adds a key of its own to the metadata of every task
-       planner.py churn ROOT SEED          changes edges, statuses and tasks until it is killed
+Usage: plan_process.py create ROOT NAME TIMES   adds tasks and prints their ids
+       plan_process.py own ROOT NAME TIMES      adds a key of its own to the metadata of every task
+       plan_process.py churn ROOT SEED          changes edges, statuses and tasks until killed
 """
 
 import random
@@ -21,13 +21,13 @@ PLAN = PlanTasks(
 )
 
 
-def say(word: str) -> None:
-    sys.stdout.write(f"{word}\n")
+def print_line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 class Model:
-    """Makes the next call as long as there is one; says what came of each."""
+    """Makes the next call as long as there is one; prints each result."""
 
     name = "planner"
 
@@ -38,7 +38,7 @@ class Model:
     async def generate(self, request: ModelRequest) -> Message:
         if self.made:
             answer = request.messages[-1]
-            say(f"{'refused' if answer.is_error else 'done'} {answer.text.split(':')[0]}")
+            print_line(f"{'refused' if answer.is_error else 'done'} {answer.text.split(':')[0]}")
         if MORE and self.made >= int(MORE[0]):
             return Message.assistant("finished")
         self.made += 1

@@ -1,4 +1,4 @@
-"""A program that used an object store ends as any other does."""
+"""A program that used an object store exits normally."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What the tests of planning need: calls through a real agent, a list looked at from outside."""
+"""Helpers for tests of planning: tool calls through a real agent, and the stored files."""
 
 import json
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -15,26 +15,26 @@ BASE = "plans/s1"
 
 
 class Answer(Struct, frozen=True):
-    """What a call gave the model."""
+    """The result of one tool call."""
 
     text: str
     is_error: bool = False
 
 
-class Played(Struct, frozen=True):
-    """What came of a run."""
+class ScriptRun(Struct, frozen=True):
+    """The results and plan events of a run."""
 
     answers: list[Answer]
     changes: list[PlanChanged]
 
 
-async def play(plan: PlanTasks, *replies: Message | str, **options: object) -> Played:
-    """Let a model make these calls, one reply after the other."""
+async def run_script(plan: PlanTasks, *replies: Message | str, **options: object) -> ScriptRun:
+    """Run an agent whose model makes these replies."""
     agent = Agent(
         ScriptedModel([*replies, "done"]),
         middleware=[plan],
         max_iterations=10_000,
-        **options,  # type: ignore[arg-type]  # whatever a test wants
+        **options,  # type: ignore[arg-type]  # any option of Agent
     )
     answers: list[Answer] = []
     changes: list[PlanChanged] = []
@@ -43,41 +43,41 @@ async def play(plan: PlanTasks, *replies: Message | str, **options: object) -> P
             answers.append(Answer(event.message.text, event.message.is_error))
         elif isinstance(event, CustomEvent) and isinstance(event.data, PlanChanged):
             changes.append(event.data)
-    return Played(answers, changes)
+    return ScriptRun(answers, changes)
 
 
-async def ask(plan: PlanTasks, name: str, **arguments: object) -> Answer:
-    """Make one call, in a run of its own."""
-    (answer,) = (await play(plan, call_tool(name, **arguments))).answers
+async def call(plan: PlanTasks, name: str, **arguments: object) -> Answer:
+    """Make one call in its own run."""
+    (answer,) = (await run_script(plan, call_tool(name, **arguments))).answers
     return answer
 
 
-async def refused(plan: PlanTasks, name: str, **arguments: object) -> str:
-    """Make a call that is a mistake; return what the model is told."""
-    answer = await ask(plan, name, **arguments)
+async def call_error(plan: PlanTasks, name: str, **arguments: object) -> str:
+    """Make a call that must fail; return the error text."""
+    answer = await call(plan, name, **arguments)
     assert answer.is_error, answer.text
     return answer.text
 
 
-async def done(plan: PlanTasks, name: str, **arguments: object) -> str:
-    """Make a call that is right; return what the model is told."""
-    answer = await ask(plan, name, **arguments)
+async def call_ok(plan: PlanTasks, name: str, **arguments: object) -> str:
+    """Make a call that must succeed; return its text."""
+    answer = await call(plan, name, **arguments)
     assert not answer.is_error, answer.text
     return answer.text
 
 
-async def planned(plan: PlanTasks, count: int) -> None:
-    """Add tasks, called `task 1` and so on."""
+async def add_tasks(plan: PlanTasks, count: int) -> None:
+    """Create tasks with the subjects `task 1`, `task 2` and so on."""
     for number in range(count):
-        await done(plan, "TaskCreate", subject=f"task {number + 1}", description="do it")
+        await call_ok(plan, "TaskCreate", subject=f"task {number + 1}", description="do it")
 
 
-async def by_id(plan: PlanTasks) -> dict[str, PlanItem]:
+async def tasks_by_id(plan: PlanTasks) -> dict[str, PlanItem]:
     return {item.id: item for item in await plan.tasks()}
 
 
 def check_edges(files: Mapping[str, Mapping[str, Any]]) -> None:
-    """Every edge stands on both sides, leads to a task that is there, and closes no circle."""
+    """Check that every edge is on both sides and leads to a task, and that there is no cycle."""
     for id_, task in files.items():
         assert task["id"] == id_
         for other in task["blocks"]:
@@ -88,13 +88,13 @@ def check_edges(files: Mapping[str, Mapping[str, Any]]) -> None:
     left = dict(files)
     while left:
         free = [id_ for id_, task in left.items() if not left.keys() & set(task["blockedBy"])]
-        assert free, f"a circle among {sorted(left)}"
+        assert free, f"a cycle among {sorted(left)}"
         for id_ in free:
             del left[id_]
 
 
-async def stored(files: MemoryFiles, base: str = BASE) -> dict[str, dict[str, Any]]:
-    """The task files as they are in the storage."""
+async def stored_tasks(files: MemoryFiles, base: str = BASE) -> dict[str, dict[str, Any]]:
+    """Return the decoded task files."""
     infos = await files.ls_info(base)
     names = [info.path for info in infos if info.path.rpartition("/")[2][0] != "."]
     texts = {
@@ -103,10 +103,10 @@ async def stored(files: MemoryFiles, base: str = BASE) -> dict[str, dict[str, An
     return {id_: json.loads(text) for id_, text in texts.items()}
 
 
-class Faulty:
-    """A storage that fails as disks and servers do: at some writes, or from one on.
+class FaultyFiles:
+    """Files in memory whose writes of certain numbers fail.
 
-    It offers the four methods and the lock, and passes everything else on to files in memory.
+    With `lands` a failing write has its effect all the same.
     """
 
     def __init__(self, inner: MemoryFiles, failing: Iterable[int], *, lands: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""One list and many who use it: runs, middlewares, threads, processes, and killed ones."""
+"""Runs, middlewares, threads and processes that share one list, and processes that are killed."""
 
 import json
 import subprocess
@@ -18,38 +18,46 @@ from taskloom.agent import call_tool, call_tools
 from taskloom.files import Backend, FileInfo, LocalFiles, MemoryFiles
 from taskloom.files.object_store import ObjectFiles
 from taskloom.middleware import PlanTasks
-from tests.middleware.plan.scene import BASE, ask, check_edges, done, planned, play, stored
+from tests.middleware.plan.plan_calls import (
+    BASE,
+    add_tasks,
+    call,
+    call_ok,
+    check_edges,
+    run_script,
+    stored_tasks,
+)
 
-PROGRAM = Path(__file__).with_name("planner.py")
+PROGRAM = Path(__file__).with_name("plan_process.py")
 LONG_S = 30
 
 
-class Plain:
-    """A storage with the four methods and nothing more, which lets others in at every call."""
+class PlainFiles:
+    """A backend with the four methods only, which yields to other tasks at every call."""
 
     def __init__(self) -> None:
         self.inner = MemoryFiles()
 
     async def ls_info(self, path: str) -> list[FileInfo]:
-        await anyio.sleep(0.001)
+        await anyio.lowlevel.checkpoint()
         return await self.inner.ls_info(path)
 
     async def read(self, path: str, offset: int = 0, limit: int | None = None) -> str:
-        await anyio.sleep(0.001)
+        await anyio.lowlevel.checkpoint()
         return await self.inner.read(path, offset, limit)
 
     async def write(self, path: str, content: str) -> None:
-        await anyio.sleep(0.001)
+        await anyio.lowlevel.checkpoint()
         await self.inner.write(path, content)
 
     async def delete(self, path: str) -> None:
-        await anyio.sleep(0.001)
+        await anyio.lowlevel.checkpoint()
         await self.inner.delete(path)
 
 
 def a_backend(kind: str, tmp_path: Path) -> Backend:
     if kind == "plain":
-        return Plain()
+        return PlainFiles()
     if kind == "objects":
         store = pytest.importorskip("obstore.store", reason="the extra `objects`")
         return ObjectFiles(store.MemoryStore())
@@ -64,19 +72,19 @@ async def test_runs_that_share_a_list_never_collide(
 ) -> None:
     backend = a_backend(kind, tmp_path)
     one = PlanTasks(backend, BASE)
-    told: list[str] = []
+    created: list[str] = []
 
     async def work(number: int) -> None:
         plan = one if shared else PlanTasks(backend, BASE)
         calls = [("TaskCreate", {"subject": f"{number}", "description": "d"})] * 4
-        played = await play(plan, call_tools(*calls), call_tools(*calls))
-        told.extend(answer.text.split()[1] for answer in played.answers)
+        ran = await run_script(plan, call_tools(*calls), call_tools(*calls))
+        created.extend(answer.text.split()[1] for answer in ran.answers)
 
     with anyio.fail_after(LONG_S):
         async with anyio.create_task_group() as group:
             for number in range(5):
                 group.start_soon(work, number)
-    assert sorted(told) == sorted(f"#{number}" for number in range(1, 41))
+    assert sorted(created) == sorted(f"#{number}" for number in range(1, 41))
     assert len(await one.tasks()) == 40
 
 
@@ -85,7 +93,7 @@ async def test_runs_that_share_a_list_never_collide(
 def test_threads_with_loops_of_their_own_never_collide(kind: str, tmp_path: Path) -> None:
     backend = a_backend(kind, tmp_path)
     plan = PlanTasks(backend, BASE)
-    anyio.run(planned, plan, 1)
+    anyio.run(add_tasks, plan, 1)
 
     async def work(number: int) -> None:
         with anyio.fail_after(LONG_S):
@@ -93,7 +101,7 @@ def test_threads_with_loops_of_their_own_never_collide(kind: str, tmp_path: Path
                 call_tool("TaskUpdate", taskId="1", metadata={f"{number}-{time}": True})
                 for time in range(10)
             ]
-            await play(plan, *calls)
+            await run_script(plan, *calls)
 
     threads = [threading.Thread(target=anyio.run, args=(work, number)) for number in range(4)]
     for thread in threads:
@@ -104,8 +112,8 @@ def test_threads_with_loops_of_their_own_never_collide(kind: str, tmp_path: Path
     assert len(item.metadata) == 40
 
 
-class Cancelling(MemoryFiles):
-    """A storage during whose n-th write somebody cancels the run."""
+class CancellingFiles(MemoryFiles):
+    """Files in memory whose n-th write cancels the run."""
 
     scope: anyio.CancelScope | None = None
     left = 0
@@ -132,33 +140,33 @@ class Cancelling(MemoryFiles):
 async def test_a_cancelled_call_leaves_the_list_whole_and_free(status: str) -> None:
     cancelled = 0
     for number in range(1, 10):
-        files = Cancelling()
+        files = CancellingFiles()
         plan = PlanTasks(files, BASE, enforce_order=False)
-        await planned(plan, 4)
-        await done(plan, "TaskUpdate", taskId="1", addBlocks=["2"])
-        old = await stored(files)
+        await add_tasks(plan, 4)
+        await call_ok(plan, "TaskUpdate", taskId="1", addBlocks=["2"])
+        old = await stored_tasks(files)
         files.left = number
         with anyio.CancelScope() as files.scope:
-            await done(plan, "TaskUpdate", taskId="1", status=status, addBlockedBy=["3", "4"])
+            await call_ok(plan, "TaskUpdate", taskId="1", status=status, addBlockedBy=["3", "4"])
         cancelled += files.scope.cancelled_caught
-        # By the time the call has ended, whatever it began is complete.
-        found = await stored(files)
+        # A change that was begun is complete when the call ends.
+        found = await stored_tasks(files)
         check_edges(found)
         assert found != old
         with anyio.fail_after(LONG_S):
-            assert len((await done(plan, "TaskList")).splitlines()) == len(found)
+            assert len((await call_ok(plan, "TaskList")).splitlines()) == len(found)
     assert cancelled >= 4
 
 
 async def test_a_cancelled_creation_is_whole() -> None:
     for number in range(1, 4):
-        files = Cancelling()
+        files = CancellingFiles()
         plan = PlanTasks(files, BASE)
         files.left = number
         with anyio.CancelScope() as files.scope:
-            await planned(plan, 1)
+            await add_tasks(plan, 1)
         assert files.scope.cancelled_caught
-        assert list(await stored(files)) == ["1"]
+        assert list(await stored_tasks(files)) == ["1"]
         assert await files.read(f"{BASE}/.highwatermark") == "1"
 
 
@@ -186,8 +194,8 @@ async def finished(child: "subprocess.Popen[str]") -> list[str]:
 async def test_processes_on_one_directory_give_no_id_twice(tmp_path: Path) -> None:
     children = [start("create", tmp_path, name, "40") for name in ("a", "b")]
     lines = [line for child in children for line in await finished(child)]
-    told = sorted(int(line.split("#")[1].split()[0]) for line in lines)
-    assert told == list(range(1, 81))
+    created = sorted(int(line.split("#")[1].split()[0]) for line in lines)
+    assert created == list(range(1, 81))
     assert len(on_disk(tmp_path)) == 80
 
 
@@ -195,10 +203,10 @@ async def test_processes_on_one_directory_give_no_id_twice(tmp_path: Path) -> No
 @pytest.mark.spec("PT-104")
 async def test_processes_on_one_directory_lose_no_update(tmp_path: Path) -> None:
     plan = PlanTasks(LocalFiles(tmp_path), "s1")
-    await planned(plan, 1)
+    await add_tasks(plan, 1)
     children = [start("own", tmp_path, name, "30") for name in ("a", "b")]
     for number in range(30):
-        await done(plan, "TaskUpdate", taskId="1", metadata={f"here-{number}": True})
+        await call_ok(plan, "TaskUpdate", taskId="1", metadata={f"here-{number}": True})
     for child in children:
         assert all(line.startswith("done") for line in await finished(child))
     assert len(on_disk(tmp_path)["1"]["metadata"]) == 90
@@ -207,11 +215,11 @@ async def test_processes_on_one_directory_lose_no_update(tmp_path: Path) -> None
 
 
 def wait_for_the_middle(root: Path, child: "subprocess.Popen[str]") -> None:
-    """Return while the process is between the files of one change."""
+    """Wait until the process is between the files of one change."""
     marker, end = root / "s1" / ".plan", time.monotonic() + LONG_S
     while b'"undo"' not in marker.read_bytes():
         assert child.poll() is None
-        assert time.monotonic() < end, "it changes nothing"
+        assert time.monotonic() < end, "no change was seen"
 
 
 @pytest.mark.slow
@@ -220,7 +228,7 @@ async def test_a_list_survives_processes_killed_in_the_middle_of_changes(
     tmp_path: Path, deep: bool, figure: Callable[[str], None]
 ) -> None:
     plan = PlanTasks(LocalFiles(tmp_path), "s1", keep_completed=True)
-    await planned(plan, 8)
+    await add_tasks(plan, 8)
     given = list(range(1, 9))
     kills, halves = 300 if deep else 25, 0
     for number in range(kills):
@@ -246,6 +254,6 @@ async def test_a_list_survives_processes_killed_in_the_middle_of_changes(
             id_: task["blocks"] for id_, task in found.items()
         }
     assert len(set(given)) == len(given)
-    assert not (await ask(plan, "TaskCreate", subject="x", description="y")).is_error
+    assert not (await call(plan, "TaskCreate", subject="x", description="y")).is_error
     assert halves > 0
     figure(f"{kills} kills, {halves} of them between the files of one change, {len(given)} ids")

@@ -1,4 +1,4 @@
-"""Any sequence of calls, by several runs at once, keeps the list consistent."""
+"""Random calls by concurrent runs keep the list consistent."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from taskloom.agent import Message, call_tools
 from taskloom.files import MemoryFiles
 from taskloom.middleware import PlanTasks
-from tests.middleware.plan.scene import BASE, check_edges, play, stored
+from tests.middleware.plan.plan_calls import BASE, check_edges, run_script, stored_tasks
 
 IDS = st.sampled_from([str(number) for number in range(1, 9)])
 SOME = st.lists(IDS, max_size=3)
@@ -47,10 +47,10 @@ async def keeps_the_list_consistent(
 
     async def work(replies: list[list[tuple[str, dict[str, Any]]]]) -> None:
         messages: list[Message] = [call_tools(*calls) for calls in replies]
-        for answer in (await play(plan(), *messages)).answers:
+        for answer in (await run_script(plan(), *messages)).answers:
             if "created" in answer.text:
                 given_ids.append(answer.text.split()[1])
-            check_edges(await stored(files))
+            check_edges(await stored_tasks(files))
 
     await work([[("TaskCreate", {"subject": "s", "description": "d"})] * 5])
     with anyio.fail_after(30):
@@ -58,7 +58,7 @@ async def keeps_the_list_consistent(
             for replies in runs:
                 group.start_soon(work, replies)
     assert len(set(given_ids)) == len(given_ids)
-    found = await stored(files)
+    found = await stored_tasks(files)
     check_edges(found)
     seen = {item.id: item for item in await plan().tasks()}
     assert {id_: (task["status"], tuple(task["blocks"])) for id_, task in found.items()} == {

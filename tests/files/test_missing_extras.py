@@ -1,4 +1,4 @@
-"""Without an extra, the module that needs it says what to install; everything else works."""
+"""A module whose extra is missing names the extra; everything else works."""
 
 import subprocess
 import sys
@@ -12,12 +12,12 @@ MODULES = [
 
 
 @pytest.mark.parametrize(("library", "module", "wanted"), MODULES)
-def test_a_missing_library_is_told_with_the_extra_that_brings_it(
+def test_an_import_without_its_library_names_the_extra(
     library: str, module: str, wanted: str
 ) -> None:
     script = f"""
 import sys
-sys.modules[{library!r}] = None  # As if it were not installed.
+sys.modules[{library!r}] = None  # Imports of it fail.
 import taskloom, taskloom.files, taskloom.middleware
 try:
     import {module}

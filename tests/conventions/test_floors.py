@@ -10,7 +10,11 @@ from pathlib import Path
 from tests.conventions.imports import imports
 from tests.conventions.tree import ROOT, Source, python, sample
 
-LATE_IMPORTS = ("src/taskloom/cli/", "src/taskloom/log/open.py", "src/taskloom/testing/")
+LATE_IMPORTS = (
+    "src/taskloom/cli/",
+    "src/taskloom/sandbox/launcher.py",  # every command that a worker runs pays for its start
+    "src/taskloom/testing/",
+)
 """Where an import may wait until it is needed: start-up time, and extras that may be missing."""
 
 

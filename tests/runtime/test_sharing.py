@@ -24,8 +24,8 @@ from taskloom import (
 )
 from taskloom.errors import Code, StorageError
 from taskloom.log import Disk, JsonlLog, OsDisk
+from taskloom.log.sync_policy import QUICK_S
 from taskloom.runtime import TaskWriters, session_dir
-from taskloom.runtime.task_writer import QUICK_S
 from taskloom.testing import FakeClock, Fault, FaultyDisk
 from tests.crash.scripts import BOSS, new_task, step, updating, worker
 from tests.runtime.staging import ANN, BOB, board_on, claim, create, put, raw_lines, wal

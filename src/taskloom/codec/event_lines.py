@@ -97,7 +97,6 @@ def _decoder(
 decode_step: Final = cast("Callable[[bytes], Recorded]", _decoder(_NEEDED))
 """Read one line with no more than `evolve` needs; raises one of `DECODE_ERRORS`."""
 _decode_line: Final = cast("Callable[[bytes], Line]", _decoder([*_NEEDED, *_ENVELOPE]))
-_encode_into: Final = msgspec.json.Encoder().encode_into
 
 
 def encode(
@@ -107,8 +106,8 @@ def encode(
     size = len(events)
     lines = bytearray()
     for place, event in enumerate(events, 1):
-        start = len(lines)
-        _encode_into(
+        chain.append(
+            lines,
             _Out(
                 wal_seq=after + place,
                 session_id=origin.session_id,
@@ -123,10 +122,7 @@ def encode(
                 command_id=origin.command_id,
                 tx=(place, size, base),
             ),
-            lines,
-            -1,
         )
-        chain.seal_end(lines, start)
     return lines
 
 

@@ -17,12 +17,15 @@ Nothing here knows what a line says: the board's log and the agent's journal sha
 from typing import Final
 from zlib import crc32
 
+import msgspec
+
 SEAL_START: Final = b',"crc":"'
 """Where a seal may begin; inside a string the quotes would be escaped."""
 SEAL_BYTES: Final = len(b',"crc":"00000000"}\n')
 _SEAL: Final = b',"crc":"%08x"}\n'
 _END: Final = ord("}")
 _CRC_AT: Final = slice(-11, -3)
+_encode_into: Final = msgspec.json.Encoder().encode_into
 
 
 class Chain:
@@ -33,6 +36,12 @@ class Chain:
     def __init__(self, crc: int = 0) -> None:
         """Start where a file ends: `crc` is the checksum of all its bytes."""
         self.crc = crc
+
+    def append(self, lines: bytearray, line: msgspec.Struct) -> None:
+        """Encode the next line of the file and append it, sealed, to `lines`."""
+        start = len(lines)
+        _encode_into(line, lines, -1)
+        self.seal_end(lines, start)
 
     def seal(self, body: bytes) -> bytes:
         """Turn a JSON object into the next line of the file."""

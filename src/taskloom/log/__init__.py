@@ -6,6 +6,8 @@ from taskloom.log.jsonl_wal import JsonlWal
 from taskloom.log.memory import MemoryLog
 from taskloom.log.protocol import START, Log, Position, TornTail, Wal, WalInfo
 from taskloom.log.reader import Reader
+from taskloom.log.record_log import RecordLog
+from taskloom.log.sync_policy import SyncPolicy
 
 __all__ = [
     "START",
@@ -19,6 +21,8 @@ __all__ = [
     "OsDisk",
     "Position",
     "Reader",
+    "RecordLog",
+    "SyncPolicy",
     "TornTail",
     "Wal",
     "WalInfo",

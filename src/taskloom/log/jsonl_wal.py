@@ -160,13 +160,17 @@ class JsonlWal:
     def _secure(self) -> None:
         """Make durable what is about to be built upon: its writer may have been killed too soon."""
         try:
-            self._disk.sync_data(self._fd)
-            if not self._name_is_safe:
-                self._disk.sync_directory(self._path.parent)
-                self._name_is_safe = True
+            self._sync()
         except OSError as cause:
             self.close()
             raise failed("read", self._path, cause) from cause
+
+    def _sync(self) -> None:
+        """Sync what was appended, and once the directory, which holds the file's name."""
+        self._disk.sync_data(self._fd)
+        if not self._name_is_safe:
+            self._disk.sync_directory(self._path.parent)
+            self._name_is_safe = True
 
     def _handle_torn(self, size_bytes: int) -> None:
         kept = None
@@ -206,7 +210,7 @@ class JsonlWal:
         try:
             write_all(self._disk, self._fd, lines)
             if self._durable:
-                self._disk.sync_data(self._fd)
+                self._sync()
         except OSError as cause:
             raise self._give_up(start, cause) from cause
         self._reader.skip(len(lines), then)

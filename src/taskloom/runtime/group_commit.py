@@ -9,15 +9,12 @@ from asyncio import AbstractEventLoop, Future
 from typing import TYPE_CHECKING, Any, Final
 
 from taskloom.errors import TaskloomError
+from taskloom.log import SyncPolicy
 from taskloom.runtime.pending_answer import PendingAnswer
-from taskloom.runtime.task_writer import QUICK_S, TaskWriter
+from taskloom.runtime.task_writer import TaskWriter
 
 if TYPE_CHECKING:
     AnyTicket = PendingAnswer[Any]
-
-
-_SLOW_SYNCS: Final = 16
-"""How many syncs go to a thread after a slow one before the loop tries again itself."""
 
 
 _ALONE_ROUNDS: Final = 8
@@ -34,8 +31,7 @@ class GroupCommit:
         self.loop = loop
         self.writer = writer
         self._waiting: list[tuple[AnyTicket, Future[None]]] = []
-        self._slow = 0
-        """How many more syncs go to a thread."""
+        self._policy = SyncPolicy()
         self._alone = 0
         """How many rounds in a row had one caller only."""
 
@@ -45,7 +41,7 @@ class GroupCommit:
         Whether that is so is found out by waiting for the round's end: always at first, and
         again every now and then, which also lets other tasks have the loop.
         """
-        if self._alone < _ALONE_ROUNDS or self._slow or self._waiting:
+        if self._alone < _ALONE_ROUNDS or self._waiting or not self._policy.is_inline:
             return False
         self._alone += 1
         if self._alone % _LOOK_AGAIN == 0:
@@ -71,10 +67,10 @@ class GroupCommit:
         waiting, self._waiting = self._waiting, []
         self._alone = self._alone + 1 if len(waiting) == 1 else 0
         try:
-            if self._slow == 0 and self._settle_here(waiting[-1][0]):
+            if self._policy.is_inline and self._settle_here(waiting[-1][0]):
                 self._let_go(waiting)
                 return
-            self._slow = max(0, self._slow - 1)
+            self._policy.note_threaded()
             done = self.loop.run_in_executor(None, _settle, self.writer, waiting[-1][0])
             done.add_done_callback(lambda _: self._answer(waiting))
         except TaskloomError:
@@ -87,8 +83,8 @@ class GroupCommit:
 
     def _settle_here(self, pending: "AnyTicket") -> bool:
         settled = self.writer.try_settle(pending)
-        if settled and self.writer.last_sync_s > QUICK_S:
-            self._slow = _SLOW_SYNCS
+        if settled:
+            self._policy.note_inline(self.writer.last_sync_s)
         return settled
 
     def _let_go(self, waiting: "list[tuple[AnyTicket, Future[None]]]") -> None:

@@ -54,9 +54,6 @@ _T = TypeVar("_T")
 _READ_AT_ONCE_BYTES: Final = 1 << 18
 """More than this is not for an event loop's thread."""
 
-QUICK_S: Final = 0.002
-"""A sync that takes longer than this is not for an event loop's thread."""
-
 
 class TaskWriter:
     """The single writer of one Task in this process."""

@@ -5,6 +5,8 @@ make a round slower, never faster.
 """
 
 import asyncio
+import json
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from statistics import median
@@ -55,6 +57,7 @@ class Noop(Middleware):
 def run() -> Iterator[Row]:
     """Measure."""
     yield from asyncio.run(_loop())
+    yield asyncio.run(_journalled())
     yield from asyncio.run(_growth())
     yield asyncio.run(_chunk())
     yield asyncio.run(_crowd())
@@ -93,6 +96,64 @@ async def _loop() -> list[Row]:
     extra = (five - one) / 4
     rows.append(Row("agent: one more no-op middleware", f"{extra:.1f} us", "10 us", extra / 10, 1))
     return rows
+
+
+class BarePair:
+    """A tool that writes and syncs the bytes of one iteration's journal twice, without an agent.
+
+    One such pair runs within every iteration, so both are measured on the same disk at the same
+    moment; the time of the pair is taken out of the iteration's.
+    """
+
+    def __init__(self, path: Path, writes: tuple[bytes, bytes]) -> None:
+        """Open the file; `writes` are what one iteration appends, sync by sync."""
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._writes = writes
+        self._ended = 0.0
+        self.iterations: list[float] = []
+        self.pairs: list[float] = []
+
+    async def look(self, q: str) -> str:
+        """Look something up."""
+        assert q
+        started = perf_counter()
+        if self._ended:
+            self.iterations.append(started - self._ended)
+        for data in self._writes:
+            os.write(self._fd, data)
+            os.fdatasync(self._fd)
+        self._ended = perf_counter()
+        self.pairs.append(self._ended - started)
+        return RESULT
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+
+async def _journalled() -> Row:
+    with TemporaryDirectory(dir=".") as name:
+        place = Path(name)
+        await agent(3).invoke("go", journal=place / "sample.jsonl")
+        pair = BarePair(place / "bare", _writes(place / "sample.jsonl"))
+        for number in range(7):
+            looking = Agent(Model(LONG), [pair.look], max_iterations=LONG + 1)
+            await looking.invoke("go", journal=place / f"{number}.jsonl")
+        pair.close()
+    ours, bare = median(pair.iterations) * 1e6, median(pair.pairs) * 1e6
+    what = "agent: a journalled iteration, two syncs"
+    return Row(what, f"{ours:.0f} us", f"{bare:.0f} us", ours / bare, 1.5)
+
+
+def _writes(journal: Path) -> tuple[bytes, bytes]:
+    """Return what the second iteration appended in each of its syncs."""
+    transactions: list[bytes] = [b""]
+    for line in journal.read_bytes().splitlines(keepends=True):
+        transactions[-1] += line
+        number, size, _ = json.loads(line)["tx"]
+        if number == size:
+            transactions.append(b"")
+    return transactions[3], transactions[4]
 
 
 class Stamps:

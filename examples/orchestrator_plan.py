@@ -78,7 +78,7 @@ async def main(project: Path, model: str | None) -> None:
     async with (
         open_board(project, session="s1") as board,
         Orchestrator(board, [pool]) as orchestrator,
-        orchestrator.listen() as events,
+        orchestrator.events() as events,
     ):
         agent = Agent(
             model or ScriptedModel(orchestrator), orchestrator.tools(), orchestrator.middleware()

@@ -70,7 +70,7 @@ async def test_a_diamond_is_carried_out_side_by_side_and_in_order(tmp_path: Path
         )
         done = await run_plan(it)
         board = await steps(it)
-        assert [slot.status for slot in it.dispatcher.roster] == ["idle"] * 3
+        assert [each.status for each in it.workers()] == ["idle"] * 3
     assert done.is_done
     assert (done.completed, done.runs) == (4, 4)
     assert (order[0], order[-1]) == ("top", "end")
@@ -146,22 +146,22 @@ async def test_chat_model_workers_carry_it_out_too(tmp_path: Path) -> None:
 
 async def test_pausing_lets_runs_end_and_starts_none_until_it_goes_on(tmp_path: Path) -> None:
     async def work(_job: Job, _emit: Emit, _asked: asyncio.Event) -> Outcome:
-        it.dispatcher.pause()
+        it.pause()
         return Outcome(text="ok")
 
     worker = Doing(work)
     async with orchestrator(tmp_path, pool(worker)) as it:
         await plan(it, step("a"), step("b", "a"))
-        async with it.listen() as listener:
+        async with it.events() as listener:
             carrying = asyncio.ensure_future(run_plan(it))
             with anyio.fail_after(LONG_S):
                 await until(listener, "task_step_completed")
             assert await statuses(it) == {"a": "completed", "b": "ready"}
             assert len(worker.jobs) == 1
-            it.dispatcher.go_on()
+            it.resume()
             with anyio.fail_after(LONG_S):
                 await until(listener, "task_step_completed")
-            it.dispatcher.go_on()
+            it.resume()
             assert (await carrying).is_done
 
 
@@ -181,8 +181,8 @@ async def test_cancelled_at_any_moment_nothing_is_left_claimed(tmp_path: Path, t
         assert {each.status.value for each in board.values()} <= {"failed", "ready"}
         reasons = {each.reason for each in board.values() if each.status == "failed"}
         assert reasons <= {"worker_cancelled"}
-        assert [slot.status for slot in it.dispatcher.roster] == ["idle"] * 3
-        assert it.dispatcher.under_way() == []
+        assert [each.status for each in it.workers()] == ["idle"] * 3
+        assert it.runs(include_ended=False) == []
 
 
 async def test_a_worker_that_ignores_its_cancellation_holds_nobody_up(tmp_path: Path) -> None:
@@ -268,8 +268,8 @@ async def test_closing_the_session_ends_the_carrying_out(tmp_path: Path) -> None
     async with orchestrator(tmp_path, pool(Doing(until_asked))) as it:
         await plan(it, step("a"), step("b"))
         carrying = asyncio.ensure_future(it.run_plan("plan", instruction="Do it."))
-        await turn_until(lambda: bool(it.dispatcher.under_way()))
-        await it.dispatcher.close()
+        await turn_until(lambda: bool(it.runs()))
+        await it.close()
         with anyio.fail_after(LONG_S), pytest.raises(RefusedError, match="being closed"):
             await carrying
         assert await statuses(it) == {"a": "failed", "b": "ready"}
@@ -279,7 +279,7 @@ async def test_closing_the_session_ends_the_carrying_out(tmp_path: Path) -> None
 async def test_listeners_hear_a_plan_being_carried_out(tmp_path: Path) -> None:
     async with orchestrator(tmp_path, pool(Doing(at_once))) as it:
         await plan(it, step("a"))
-        async with it.listen() as listener:
+        async with it.events() as listener:
             await run_plan(it)
             with anyio.fail_after(LONG_S):
                 await until(listener, "task_step_completed")

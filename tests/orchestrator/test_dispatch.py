@@ -174,7 +174,7 @@ async def test_of_two_workers_for_one_step_one_claims_it_and_the_other_is_no_fai
         tmp_path, pool(agent_worker(claim, go_on, "ok"), agent_worker(claim, go_on, "ok"))
     ) as it:
         await plan(it, step("a"))
-        async with it.listen() as listener:
+        async with it.events() as listener:
             with anyio.fail_after(LONG_S):
                 found = await ask_all(it, dispatch(), dispatch())
             seen = names(listener.take())
@@ -201,7 +201,7 @@ async def test_what_cannot_be_dispatched_starts_no_run_and_writes_nothing(tmp_pa
             ({"worker_pool_id": "other", "worker_agent_id": "w0"}, "worker_not_available"),
         ]
         for more, code in refused:
-            async with it.listen() as listener:
+            async with it.events() as listener:
                 found = await dispatched(it, **more)
                 told = names(listener.take())
             assert found["error"]["code"] == code, more
@@ -215,7 +215,7 @@ async def test_what_cannot_be_dispatched_starts_no_run_and_writes_nothing(tmp_pa
         assert await last_seq(it) > seq
         await ask(it, "task_cancel", task_id="plan")
         assert (await dispatched(it))["error"]["code"] == "task_not_dispatchable"
-        assert [each.status for each in it.dispatcher.roster] == ["idle"]
+        assert [each.status for each in it.workers()] == ["idle"]
     assert worker.jobs == []
 
 
@@ -376,7 +376,7 @@ async def test_a_result_that_does_not_fit_its_schema_is_told_and_crashes_nobody(
     async def work(_job: Job, _emit: Emit, _asked: asyncio.Event) -> Outcome:
         return Outcome(text=text)
 
-    async with orchestrator(tmp_path, pool(Doing(work))) as it, it.listen() as listener:
+    async with orchestrator(tmp_path, pool(Doing(work))) as it, it.events() as listener:
         await plan(it, step("a"))
         found = await dispatched(it, expected_output_schema=schema)
         seen = names(listener.take())
@@ -425,14 +425,10 @@ async def test_each_run_has_a_stream_of_its_own_and_the_orchestrator_hears_the_e
         last = events[-1]
         assert isinstance(last, RunEnded)
         told = [message.text for message in last.result.messages if message.role == "tool"]
-        runs = list(it.dispatcher.worker_runs)
+        runs = [run.run_id for run in it.runs()]
         with anyio.fail_after(LONG_S):
-            streams: list[list[Json]] = []
-            for run_id in runs:
-                async with it.event_bus.stream(run_id) as stream:
-                    streams.append([said async for said in stream])
-            async with it.event_bus.stream("run_never") as stream:
-                assert [said async for said in stream] == []
+            streams = [[said async for said in it.output(run_id)] for run_id in runs]
+            assert [said async for said in it.output("run_never")] == []
     assert sorted(map(str, streams)) == ["['working on a']", "['working on b']"]
     assert all("working on" not in text for text in told)
     assert "working on" not in repr(events)
@@ -443,7 +439,7 @@ async def test_each_run_has_a_stream_of_its_own_and_the_orchestrator_hears_the_e
 async def test_whoever_listens_hears_the_board_and_the_runs(tmp_path: Path) -> None:
     clock = FakeClock()
     async with orchestrator(tmp_path, pool(Doing(at_once)), clock=clock) as it:
-        async with it.listen() as listener:
+        async with it.events() as listener:
             await plan(it, step("a"))
             await dispatched(it)
             await ask(it, "task_complete", task_id="plan")
@@ -481,7 +477,7 @@ async def test_a_new_host_tells_which_logs_it_replayed_and_which_are_damaged(
 
     async with open_board(tmp_path, session="s1") as board:
         it = Orchestrator(board, pools)
-        async with it.listen() as listener, it:
+        async with it.events() as listener, it:
             await dispatched(it)
             with anyio.fail_after(LONG_S):
                 seen = [await anext(listener) for _ in range(2)]
@@ -500,7 +496,7 @@ async def test_nothing_starts_by_itself(tmp_path: Path) -> None:
         await plan(it, step("a"), step("b", "a"))
         await dispatched(it)
         assert (await steps(it))["b"].status is StepStatus.READY
-        await it.dispatcher.renew()
+        await it.renew_leases()
         assert len(worker.jobs) == 1
 
 
@@ -539,5 +535,5 @@ async def test_a_listener_that_comes_after_the_end_ends_at_once(tmp_path: Path) 
     async with orchestrator(tmp_path, pool(Doing(at_once))) as it:
         pass
     with anyio.fail_after(LONG_S):
-        async with it.listen() as listener:
+        async with it.events() as listener:
             assert [each async for each in listener] == []

@@ -72,13 +72,14 @@ async def test_a_host_that_stops_renewing_loses_the_step_and_its_run_is_stopped(
     tmp_path: Path,
 ) -> None:
     clock = FakeClock()
-    async with orchestrator(tmp_path, pool(Doing(until_asked)), clock=clock) as it:
+    worker = Doing(until_asked)
+    async with orchestrator(tmp_path, pool(worker), clock=clock) as it:
         await plan(it, step("a"))
         with anyio.fail_after(LONG_S):
             await dispatched(it, background=True)
-            await turn_until(lambda: it.dispatcher.under_way()[0].working is not None)
+            await turn_until(lambda: bool(worker.jobs))
             clock.move(200)
-            await it.dispatcher.renew()
+            await it.renew_leases()
             clock.move(200)  # The first lease is over; the renewed one is not.
             assert await statuses(it) == {"a": "running"}
             clock.move(200)  # Now nobody renewed in time.
@@ -86,7 +87,7 @@ async def test_a_host_that_stops_renewing_loses_the_step_and_its_run_is_stopped(
             # Somebody else takes it. The old run can do nothing to it, and is stopped.
             other = it.board.worker("other", run_id="other-1", task_id="plan")
             await it.board.send(ClaimStep(task_id="plan", step_id="a"), other)
-            await it.dispatcher.renew()
+            await it.renew_leases()
             waited = await ask(it, "wait_workers")
         (ended,) = waited["results"]
         assert ended["outcome"] == "cancelled"
@@ -151,7 +152,7 @@ async def test_a_full_disk_is_told_and_the_work_goes_on_when_there_is_room(
         with anyio.fail_after(LONG_S):
             found = await dispatched(it)
             assert found["error"]["code"] == "storage_error"
-            assert [slot.status for slot in it.dispatcher.roster] == ["idle"]
+            assert [each.status for each in it.workers()] == ["idle"]
             disk.mend()
             clock.move(301)  # What was claimed could not be given back; its lease runs out.
             assert (await dispatched(it))["step_status"] == "completed"

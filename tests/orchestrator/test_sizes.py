@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from taskloom.agent import Language
 from taskloom.orchestrator import Emit, EventBus, Job, Orchestrator, Outcome, RunEvent, Settings
-from taskloom.orchestrator.events import SessionEvent
+from taskloom.orchestrator.event_bus import SessionEvent
 from taskloom.orchestrator.prompt.worker_texts import worker_texts
 from taskloom.orchestrator.tools.guide import task_guide
 from taskloom.orchestrator.tools.results import fitting

@@ -57,7 +57,7 @@ async def stubborn_at(project: Path) -> AsyncGenerator[tuple[Orchestrator, Stubb
 
 @pytest.mark.spec("TB-620", "TB-909")
 async def test_a_run_whose_time_is_up_is_asked_to_stop_and_its_step_fails(tmp_path: Path) -> None:
-    async with orchestrator(tmp_path, pool(Doing(until_asked))) as it, it.listen() as listener:
+    async with orchestrator(tmp_path, pool(Doing(until_asked))) as it, it.events() as listener:
         await plan(it, step("a"))
         with anyio.fail_after(LONG_S):
             found = await dispatched(it, timeout_ms=1)
@@ -74,7 +74,7 @@ async def test_a_run_whose_time_is_up_is_asked_to_stop_and_its_step_fails(tmp_pa
 async def test_a_run_that_does_not_stop_is_given_up_and_its_worker_taken_for_unavailable(
     tmp_path: Path,
 ) -> None:
-    async with stubborn_at(tmp_path) as (it, stubborn), it.listen() as listener:
+    async with stubborn_at(tmp_path) as (it, stubborn), it.events() as listener:
         await plan(it, step("a"), step("b"))
         with anyio.fail_after(LONG_S):
             found = await dispatched(it, timeout_ms=1)
@@ -86,9 +86,8 @@ async def test_a_run_that_does_not_stop_is_given_up_and_its_worker_taken_for_una
             assert busy["error"]["code"] == "worker_pool_busy"
             assert RunEvent.CHILD_CANCEL_TIMEOUT in names(listener.take())
             # When it obeys at last, its worker is free again, and what it says counts no more.
-            (slot,) = it.dispatcher.roster
             stubborn.let_go.set()
-            await turn_until(lambda: slot.worker_run is None)
+            await turn_until(lambda: it.workers()[0].status == "idle")
             assert (await steps(it))["a"].status == "failed"
             assert (await dispatched(it))["claimed_step_id"] == "b"
 
@@ -164,7 +163,7 @@ async def test_the_end_of_a_task_stops_its_workers_first(
 async def test_a_task_ends_though_a_worker_ignores_its_cancellation(
     tmp_path: Path, tool: str, status: str, reason: str
 ) -> None:
-    async with stubborn_at(tmp_path) as (it, stubborn), it.listen() as listener:
+    async with stubborn_at(tmp_path) as (it, stubborn), it.events() as listener:
         await plan(it, step("a"))
         with anyio.fail_after(LONG_S):
             started = await dispatched(it, background=True)
@@ -176,8 +175,7 @@ async def test_a_task_ends_though_a_worker_ignores_its_cancellation(
             assert RunEvent.CHILD_CANCEL_TIMEOUT in names(listener.take())
             before = len((await it.board.get("plan", boss(it))).steps), await last_seq(it)
             stubborn.let_go.set()
-            (slot,) = it.dispatcher.roster
-            await turn_until(lambda: slot.worker_run is None)
+            await turn_until(lambda: it.workers()[0].status == "idle")
             assert (1, await last_seq(it)) == before  # The late worker wrote nothing.
 
 
@@ -251,7 +249,7 @@ async def test_cancelling_the_orchestrator_stops_the_workers_it_waits_for(tmp_pa
     async with orchestrator(tmp_path, pool(*[Doing(until_asked)] * 3)) as it:
         await plan(it, step("a"), step("b"), step("c"))
         agent = Agent(turns(calls(dispatch(), dispatch(), dispatch())), it.tools())
-        async with it.listen() as listener:
+        async with it.events() as listener:
             run = agent.run("go")
             task = asyncio.ensure_future(run.wait())
             with anyio.fail_after(LONG_S):
@@ -259,10 +257,10 @@ async def test_cancelling_the_orchestrator_stops_the_workers_it_waits_for(tmp_pa
                     await until(listener, "task_step_started")
                 run.cancel()
                 assert (await task).stop_reason == "cancelled"
-                await it.dispatcher.wait(it.dispatcher.under_way())
+                await it.wait_idle()
         board = await steps(it)
         assert {each.reason for each in board.values()} == {"worker_cancelled"}
-        assert [slot.status for slot in it.dispatcher.roster] == ["idle"] * 3
+        assert [each.status for each in it.workers()] == ["idle"] * 3
 
 
 @pytest.mark.spec("TB-620", "TB-909")
@@ -271,10 +269,10 @@ async def test_closing_the_session_ends_every_run_and_starts_no_other(tmp_path: 
         await plan(it, step("a"), step("b"))
         with anyio.fail_after(LONG_S):
             await dispatched(it, background=True)
-            it.dispatcher.pause()
+            it.pause()
             waiting = asyncio.ensure_future(ask_all(it, dispatch()))
             await asyncio.sleep(0)
-            await it.dispatcher.close()
+            await it.close()
             (refused,) = await waiting
         assert refused["error"]["code"] == "worker_not_available"
         assert await statuses(it) == {"a": "failed", "b": "ready"}
@@ -293,11 +291,11 @@ async def test_ending_a_task_that_is_itself_cancelled_leaves_no_step_claimed(
             await stubborn.begun.wait()
             run = Agent(turns(calls(("task_cancel", {"task_id": "plan"}))), it.tools()).run("go")
             task = asyncio.ensure_future(run.wait())
-            async with it.listen() as listener:
+            async with it.events() as listener:
                 await until(listener, RunEvent.CHILD_CANCEL_REQUESTED)
             run.cancel()
             await task
-            await it.dispatcher.wait(it.dispatcher.under_way())
+            await it.wait_idle()
             assert (await steps(it))["a"].reason == "worker_cancelled"
             assert (await it.board.get("plan", boss(it))).status == "running"
             stubborn.let_go.set()
@@ -311,8 +309,7 @@ async def test_a_bad_reason_ends_no_task_and_stops_nobody(tmp_path: Path) -> Non
             await dispatched(it, background=True)
             refused = await ask(it, "task_cancel", task_id="plan", reason={"why": "not"})
         assert refused["error"]["code"] == "validation_error"
-        (worker_run,) = it.dispatcher.under_way()
-        assert worker_run.stop_reason is None
+        assert [run.state for run in it.runs()] == ["running"]
 
 
 @pytest.mark.spec("TB-121", "TB-706")
@@ -325,7 +322,7 @@ async def test_a_task_ended_by_another_process_stops_the_run_at_its_next_renewal
             waiting = asyncio.ensure_future(dispatched(it))
             async with open_board(tmp_path, session="s1") as other:
                 actor = other.orchestrator("other", run_id="other-1")
-                await turn_until(lambda: any(run.fence for run in it.dispatcher.under_way()))
+                await turn_until(lambda: any(run.step_id for run in it.runs()))
                 await other.send(CancelTask(task_id="plan"), actor)
                 found = await waiting
     assert found["outcome"] == "cancelled"

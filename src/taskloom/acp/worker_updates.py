@@ -10,16 +10,9 @@ from taskloom.acp.plans.board_feed import BoardFeed
 from taskloom.acp.plans.publisher import Send
 from taskloom.acp.tool_call_tracker import ToolCallTracker
 from taskloom.acp.worker_view import SubagentView, ToolCallView, WorkerView
-from taskloom.board import EventType, RunOutcome
+from taskloom.board import EventType
 from taskloom.ids import RunId
-from taskloom.orchestrator import (
-    Listener,
-    Orchestrator,
-    RunEvent,
-    RunOutput,
-    SessionEvent,
-    WorkerRun,
-)
+from taskloom.orchestrator import Listener, Orchestrator, RunEvent, RunInfo, SessionEvent
 
 SEPARATOR: Final = "."
 """Between a session's id and a run's in the id of a worker's own session."""
@@ -57,29 +50,25 @@ class WorkerUpdates:
 
     async def start(self) -> None:
         """Begin to show what workers do."""
-        listener = self._listener = self.orchestrator.listen()
-        await listener.__aenter__()
+        listener = self._listener = self.orchestrator.events()
         loop = asyncio.get_running_loop()
         self._listening = loop.create_task(self._listen(listener), name="taskloom workers")
 
     async def idle(self) -> None:
         """Return when nobody works any more, and all of it was shown."""
-        while worker_runs := self.orchestrator.dispatcher.under_way():
-            await asyncio.gather(*(worker_run.done.wait() for worker_run in worker_runs))
+        await self.orchestrator.wait_idle()
         while self._views:
             await asyncio.gather(*self._views, return_exceptions=True)
 
     async def stop_work(self) -> None:
         """End every run: the person has cancelled, or the orchestrator has failed."""
-        for worker_run in self.orchestrator.dispatcher.under_way():
-            self.orchestrator.dispatcher.stop(
-                worker_run, RunOutcome.CANCELLED, "the turn was ended"
-            )
+        for run in self.orchestrator.runs(include_ended=False):
+            self.orchestrator.stop(run.run_id, "the turn was ended")
         await self.idle()
 
     def stop_one(self, run_id: RunId) -> None:
         """End one run that the person cancelled."""
-        self.orchestrator.stop_worker(run_id, "the person cancelled it")
+        self.orchestrator.stop(run_id, "the person cancelled it")
 
     async def close(self) -> None:
         """Stop showing."""
@@ -88,54 +77,41 @@ class WorkerUpdates:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._listener is not None:
-            await self._listener.__aexit__(None, None, None)
+            self._listener.close()
 
     async def _listen(self, listener: Listener[SessionEvent]) -> None:
         async for session_event in listener:
             if session_event.event_type == EventType.TASK_CREATED.value:
                 self._feed.look()
             elif session_event.event_type == RunEvent.CHILD_CREATED.value:
-                worker_run = self.orchestrator.dispatcher.worker_runs.get(
-                    session_event.run_id or ""
-                )
-                if worker_run is not None:
-                    view = asyncio.get_running_loop().create_task(self._show(worker_run))
+                run = self.orchestrator.find_run(session_event.run_id or "")
+                if run is not None:
+                    view = asyncio.get_running_loop().create_task(self._show(run))
                     self._views.add(view)
                     view.add_done_callback(self._views.discard)
 
-    async def _show(self, worker_run: WorkerRun) -> None:
-        said = self.orchestrator.event_bus.stream(worker_run.run_id)
-        ending = asyncio.get_running_loop().create_task(_close_at_end(worker_run, said))
+    async def _show(self, run: RunInfo) -> None:
+        output = self.orchestrator.output(run.run_id)
         try:
-            view = self._view(worker_run)
+            view = self._view(run)
             await view.begin()
-            async with said:
-                async for one in said:
-                    await view.tell(one)
-            await worker_run.done.wait()
-            await view.end()
+            async for one in output:
+                await view.tell(one)
+            await view.end(self.orchestrator.find_run(run.run_id) or run)
         except OSError as error:
             _LOG.warning("a worker can no longer be shown: %s", error)
-        finally:
-            ending.cancel()
 
-    def _view(self, worker_run: WorkerRun) -> WorkerView:
-        desk, send = self.desk(worker_run.agent_id), self._sender(self._session_id)
+    def _view(self, run: RunInfo) -> WorkerView:
+        desk, send = self.desk(run.name), self._sender(self._session_id)
         if not self._client.has("subagents"):
-            return ToolCallView(worker_run, desk, send, self._cwd)
-        own = f"{self._session_id}{SEPARATOR}{worker_run.run_id}"
+            return ToolCallView(run, desk, send, self._cwd)
+        own = f"{self._session_id}{SEPARATOR}{run.run_id}"
         send_own = self._sender(own)
         desk.move(own, send_own)
-        return SubagentView(worker_run, desk, send, send_own, self._cwd)
+        return SubagentView(run, desk, send, send_own, self._cwd)
 
     def _sender(self, session_id: str) -> Send:
         async def send(update: dict[str, object]) -> None:
             await self._client.update(session_id, update)
 
         return send
-
-
-async def _close_at_end(worker_run: WorkerRun, said: Listener[RunOutput]) -> None:
-    """Let a listener end with its run, even if the run said nothing at all."""
-    await worker_run.done.wait()
-    said.close()

@@ -10,7 +10,7 @@ from taskloom.acp.plans.publisher import Send
 from taskloom.acp.tool_call_info import tool_call_info
 from taskloom.acp.tool_call_tracker import ToolCallTracker
 from taskloom.agent import ModelReply, ToolStarted
-from taskloom.orchestrator import RunOutput, WorkerRun
+from taskloom.orchestrator import RunInfo, RunOutput
 
 LINES_MAX: Final = 8
 """Lines of progress shown with a run: what it does now, and a little of what it did."""
@@ -27,7 +27,7 @@ class WorkerView(Protocol):
         """Show something it said."""
         ...
 
-    async def end(self) -> None:
+    async def end(self, run: RunInfo) -> None:
         """Show how it ended."""
         ...
 
@@ -36,18 +36,18 @@ async def _unheard(_: object) -> None:
     """Leave a worker's own events: they are no plans of this session."""
 
 
-def _words(worker_run: WorkerRun) -> str:
-    return f"{worker_run.agent_id}: {worker_run.task_title or worker_run.task_id}"
+def _words(run: RunInfo) -> str:
+    return f"{run.name}: {run.task_title or run.task_id}"
 
 
-def _details(worker_run: WorkerRun) -> dict[str, Any]:
+def _details(run: RunInfo) -> dict[str, Any]:
     details = {
-        "runId": worker_run.run_id,
-        "worker": worker_run.agent_id,
-        "taskId": worker_run.task_id,
+        "runId": run.run_id,
+        "worker": run.name,
+        "taskId": run.task_id,
     }
-    if worker_run.step_id is not None:
-        details["stepId"] = worker_run.step_id
+    if run.step_id is not None:
+        details["stepId"] = run.step_id
     return {META: details}
 
 
@@ -55,10 +55,10 @@ class SubagentView:
     """A run as a session of its own, for a client that announced subagents."""
 
     def __init__(
-        self, worker_run: WorkerRun, desk: ToolCallTracker, send: Send, send_child: Send, cwd: Path
+        self, run: RunInfo, desk: ToolCallTracker, send: Send, send_child: Send, cwd: Path
     ) -> None:
         """Announce it on the parent's stream; tell it on its own."""
-        self._child = worker_run
+        self._child = run
         self._send = send
         self._send_child = send_child
         self._desk = desk
@@ -68,7 +68,7 @@ class SubagentView:
         """Announce the child session, before anything is sent on it."""
         await self._update(
             title=_words(self._child),
-            description=self._child.order.instruction[:500],
+            description=self._child.instruction[:500],
             capabilities={"cancel": {}},
             state={"state": "running"},
             _meta=_details(self._child),
@@ -82,13 +82,12 @@ class SubagentView:
         else:
             await self._telling.tell(said)
 
-    async def end(self) -> None:
+    async def end(self, run: RunInfo) -> None:
         """Say how it ended."""
         await self._telling.close()
-        ending = self._child.ending
-        outcome = ending.outcome if ending is not None else "cancelled"
+        outcome = run.report.outcome if run.report is not None else "cancelled"
         stop = "cancelled" if outcome == "cancelled" else "end_turn"
-        await self._update(state={"state": "idle", "stopReason": stop}, _meta=_details(self._child))
+        await self._update(state={"state": "idle", "stopReason": stop}, _meta=_details(run))
 
     async def _update(self, **fields: object) -> None:
         id_ = self._desk.session_id
@@ -98,9 +97,9 @@ class SubagentView:
 class ToolCallView:
     """A run as a tool call of the orchestrator, for every other client."""
 
-    def __init__(self, worker_run: WorkerRun, desk: ToolCallTracker, send: Send, cwd: Path) -> None:
+    def __init__(self, run: RunInfo, desk: ToolCallTracker, send: Send, cwd: Path) -> None:
         """Show it on the session's own stream."""
-        self._child = worker_run
+        self._child = run
         self._send = send
         self._cwd = cwd
         self._desk = desk
@@ -115,7 +114,7 @@ class ToolCallView:
                 "title": _words(self._child),
                 "kind": "other",
                 "status": "in_progress",
-                "rawInput": {"instruction": self._child.order.instruction},
+                "rawInput": {"instruction": self._child.instruction},
                 "_meta": _details(self._child),
             }
         )
@@ -131,9 +130,9 @@ class ToolCallView:
         elif isinstance(said, ToolStarted):
             await self._progress(tool_call_info(said.call, self._cwd).title)
 
-    async def end(self) -> None:
+    async def end(self, run: RunInfo) -> None:
         """Show its result."""
-        ending = self._child.ending
+        ending = run.report
         done = ending is not None and ending.outcome == "completed"
         words = "ended without a word"
         if ending is not None:
@@ -147,7 +146,7 @@ class ToolCallView:
                 "toolCallId": self._child.run_id,
                 "status": "completed" if done else "failed",
                 "content": [_text(words)],
-                "_meta": _details(self._child),
+                "_meta": _details(run),
             }
         )
 

@@ -17,12 +17,9 @@ from taskloom.agent import Agent, ChatModel, Language, Message, Middleware, Resu
 from taskloom.app.session_store import SessionFiles
 from taskloom.board import DEFAULT_RULES, Rules
 from taskloom.ids import SessionId, StepId, TaskId
-from taskloom.orchestrator import Orchestrator, Pool, Settings
+from taskloom.orchestrator import ORCHESTRATOR, Orchestrator, Pool, Settings
 from taskloom.orchestrator.prompt.worker_texts import worker_texts
 from taskloom.runtime import Board, open_board
-
-ORCHESTRATOR: Final = "orchestrator"
-"""The name of the Orchestrator's own stream in the hub."""
 
 _NUDGES_MAX: Final = 3
 """How often an Orchestrator that stops before its Tasks have ended is told so."""
@@ -96,7 +93,6 @@ class Host:
             )
             self.given_back = await orchestrator.release_orphaned_steps()
             self._orchestra = await stack.enter_async_context(orchestrator)
-            orchestrator.event_bus.begin(ORCHESTRATOR)
             self._stack = stack.pop_all()
         return self
 
@@ -125,7 +121,7 @@ class Host:
     def quit(self) -> None:
         """End the turn where it is; it can be gone on with later, and nothing is lost."""
         self._is_quitting = True
-        self.orchestrator.recalls = True
+        self.orchestrator.returns_steps_on_close = True
         if self._run is not None:
             self._run.cancel()
 
@@ -165,5 +161,5 @@ class Host:
         if self._is_quitting:
             run.cancel()
         async for event in run:
-            orchestrator.event_bus.say(ORCHESTRATOR, event)
+            orchestrator.publish_output(event)
         return run.result

@@ -17,7 +17,7 @@ from typing import Final
 
 from taskloom.app.run_setup import compose
 from taskloom.app.sample_project import GOAL, write_sample
-from taskloom.app.session_host import ORCHESTRATOR, Host
+from taskloom.app.session_host import Host
 from taskloom.app.session_store import SessionFiles
 from taskloom.cli.exit_codes import FINE, TROUBLE
 from taskloom.cli.invocation import program_name
@@ -62,7 +62,7 @@ class _Killer:
 
     async def _wait(self, host: Host) -> None:
         orchestrator = host.orchestrator
-        async with orchestrator.listen() as session_events:
+        async with orchestrator.events() as session_events:
             async for event in session_events:
                 if event.event_type == RunEvent.CHILD_CREATED.value and event.agent_id == _VICTIM:
                     assert event.run_id is not None
@@ -70,7 +70,7 @@ class _Killer:
                     return
 
     async def _kill(self, host: Host, run_id: str) -> None:
-        async with host.orchestrator.event_bus.stream(run_id) as said:
+        async with host.orchestrator.output(run_id) as said:
             async for line in said:
                 found = _PID.search(line) if isinstance(line, str) else None
                 if found is None:
@@ -78,9 +78,7 @@ class _Killer:
                 with suppress(ProcessLookupError):
                     os.kill(int(found[1]), signal.SIGKILL)
                     self.killed = True
-                host.orchestrator.event_bus.say(
-                    ORCHESTRATOR, f"[demo] killed {_VICTIM} (pid {found[1]})"
-                )
+                host.orchestrator.publish_output(f"[demo] killed {_VICTIM} (pid {found[1]})")
                 return
 
 

@@ -22,7 +22,7 @@ from taskloom.board import (
 from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import RunId, TaskId
 from taskloom.orchestrator.dispatch_request import DispatchRequest
-from taskloom.orchestrator.events import RunEvent, SessionEvent
+from taskloom.orchestrator.event_bus import RunEvent, SessionEvent
 from taskloom.orchestrator.own_context import own_context
 from taskloom.orchestrator.settings import Settings
 from taskloom.orchestrator.worker_run import RunReport, WorkerRun
@@ -145,7 +145,7 @@ class Dispatcher:
     def add(self, worker_run: WorkerRun) -> None:
         """Take a run in: it has its time, its lease is renewed, and it can be stopped."""
         self.worker_runs[worker_run.run_id] = worker_run
-        self.worker_runner.event_bus.begin(worker_run.run_id)
+        self.worker_runner.event_bus.begin_run(worker_run.run_id)
         timeout_ms = worker_run.order.timeout_ms or self.settings.default_child_timeout_ms
         later = asyncio.get_running_loop().call_later
         worker_run.timers.append(

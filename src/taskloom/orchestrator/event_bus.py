@@ -1,58 +1,94 @@
-"""Who is told what happens: happenings for those who watch, and each run's own stream.
+"""Events of a session and the output of its runs, for interfaces that watch them.
 
-Nobody who works waits for somebody who watches: a listener that is too slow misses the oldest
-events and is told how many. What matters is in the log, where it can be read again.
+Board changes have the names of the log's events; `RunEvent` lists the others. No worker waits for a
+listener: a listener that is too slow loses the oldest events and gets their number instead. The log
+holds every board event for a later reader.
 """
 
 from asyncio import Event as Signal
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
+from datetime import datetime
+from enum import StrEnum
 from types import TracebackType
-from typing import Final, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
+from weakref import WeakSet
+
+from msgspec import Struct
 
 from taskloom.agent import Event
-from taskloom.ids import RunId
-from taskloom.orchestrator.events import RunEvent, SessionEvent
+from taskloom.ids import AgentId, RunId, SessionId, StepId, TaskId
 
-_HELD_MAX: Final = 10_000
-"""Events a listener may be behind."""
+_QUEUE_MAX: Final = 10_000
+"""Events that one listener may be behind."""
 
-_KEPT_MAX: Final = 500
-"""Events of a run that whoever looks at it later is still shown."""
+_OUTPUT_MAX: Final = 500
+"""The last output of a run that a later listener still gets."""
 
 _RUNS_MAX: Final = 200
-"""Runs whose streams are kept after their end; their transcripts hold the rest."""
+"""Ended runs whose output is kept; their transcripts hold the rest."""
 
 RunOutput: TypeAlias = Event | str
-"""What a run tells: an event of an agent, or a line of output."""
+"""What a run emits: an event of an agent, or a line of text."""
 
 _T = TypeVar("_T")
 
 
+class RunEvent(StrEnum):
+    """Session events that are not changes of the board."""
+
+    STEP_CLAIM_SKIPPED = "task_step_claim_skipped"
+    WAL_REPLAYED = "task_wal_replayed"
+    WAL_FAILED = "task_wal_failed"
+    WORKER_DISPATCHED = "worker_dispatched"
+    WORKER_DISPATCH_FAILED = "worker_dispatch_failed"
+    CHILD_CREATED = "child_agent_created"
+    CHILD_COMPLETED = "child_agent_completed"
+    CHILD_FAILED = "child_agent_failed"
+    CHILD_CANCEL_REQUESTED = "child_agent_cancel_requested"
+    CHILD_CANCELLED = "child_agent_cancelled"
+    CHILD_CANCEL_TIMEOUT = "child_agent_cancel_timeout"
+    CHILD_SCHEMA_FAILED = "child_result_schema_validation_failed"
+    EVENTS_MISSED = "events_missed"
+    """This listener was too slow and lost `payload["count"]` events. The log has them."""
+
+
+class SessionEvent(Struct, frozen=True, kw_only=True):
+    """One event. `event_type` is a name of the log's events or of `RunEvent`."""
+
+    event_type: str
+    session_id: SessionId
+    at: datetime
+    task_id: TaskId | None = None
+    step_id: StepId | None = None
+    agent_id: AgentId | None = None
+    run_id: RunId | None = None
+    wal_seq: int | None = None
+    payload: dict[str, Any] = {}
+
+
 class Listener(Generic[_T]):
-    """One who listens: `async with` it, and `async for` what comes."""
+    """A queue of events: read it with `async for`, or drain it with `take`.
+
+    It receives from its creation until it is closed, its block is left, or no reference remains.
+    """
 
     def __init__(
-        self,
-        group: "list[Listener[_T]]",
-        first: "list[_T] | None" = None,
-        notice: Callable[[int, _T], _T] | None = None,
+        self, first: "deque[_T] | None" = None, missed: Callable[[int, _T], _T] | None = None
     ) -> None:
-        """Belong to a group; begin with what is already there.
+        """Start with the events of `first`.
 
-        `notice` makes the event that tells how many were missed before another one.
+        `missed` makes the event that reports how many were lost before another event.
         """
-        self._group = group
-        self._held: deque[_T] = deque(first or (), _HELD_MAX)
-        self._notice = notice
-        self._more = Signal()
+        self._queue: deque[_T] = deque(first or (), _QUEUE_MAX)
+        self._make_missed = missed
+        self._signal = Signal()
         self._closed = False
         self.missed = 0
-        """Events that were left out and not told of yet."""
+        """Events that were lost and not reported yet."""
 
     async def __aenter__(self) -> Self:
-        """Begin to listen."""
-        self._group.append(self)
+        """Enter a block at whose end the listener is closed."""
         return self
 
     async def __aexit__(
@@ -61,134 +97,141 @@ class Listener(Generic[_T]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop listening."""
-        if self in self._group:
-            self._group.remove(self)
+        """Close the listener."""
+        self.close()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no further event can come."""
+        return self._closed
 
     def put(self, event: _T) -> None:
-        """Take an event; the oldest makes room if need be."""
-        if len(self._held) == _HELD_MAX:
+        """Queue an event; the oldest is lost if the queue is full."""
+        if self._closed:
+            return
+        if len(self._queue) == _QUEUE_MAX:
             self.missed += 1
-        self._held.append(event)
-        self._more.set()
+        self._queue.append(event)
+        self._signal.set()
 
     def close(self) -> None:
-        """Let the listener end when it has read all."""
+        """Accept no further event; iteration ends after those that are queued."""
         self._closed = True
-        self._more.set()
+        self._signal.set()
 
-    def __aiter__(self) -> AsyncIterator[_T]:
-        """Listen."""
+    def __aiter__(self) -> Self:
+        """Return the listener."""
         return self
 
     async def __anext__(self) -> _T:
-        """Return the next event, when there is one."""
-        while not self._held:
+        """Wait for the next event and return it."""
+        while not self._queue:
             if self._closed:
                 raise StopAsyncIteration
-            self._more.clear()
-            await self._more.wait()
-        # What was missed is older than all that is left, so it is told first.
-        return self._missed_first() or self._held.popleft()
-
-    def _missed_first(self) -> _T | None:
-        if not self.missed or self._notice is None or not self._held:
-            return None
-        count, self.missed = self.missed, 0
-        return self._notice(count, self._held[0])
+            self._signal.clear()
+            await self._signal.wait()
+        # What was lost is older than all that is queued, so its number comes first.
+        return self._missed_first() or self._queue.popleft()
 
     def take(self) -> list[_T]:
-        """Return what is there now, without waiting."""
+        """Return the queued events without waiting."""
         first = self._missed_first()
-        found = list(self._held) if first is None else [first, *self._held]
-        self._held.clear()
+        found = list(self._queue) if first is None else [first, *self._queue]
+        self._queue.clear()
         return found
 
+    def _missed_first(self) -> _T | None:
+        if not self.missed or self._make_missed is None or not self._queue:
+            return None
+        count, self.missed = self.missed, 0
+        return self._make_missed(count, self._queue[0])
 
-class _Stream:
-    """What one run said, and who listens to it."""
+
+class _Output:
+    """The last output of one run, and its listeners."""
 
     __slots__ = ("ended", "kept", "listeners")
 
     def __init__(self) -> None:
-        self.kept: deque[RunOutput] = deque(maxlen=_KEPT_MAX)
-        self.listeners: list[Listener[RunOutput]] = []
+        self.kept: deque[RunOutput] = deque(maxlen=_OUTPUT_MAX)
+        self.listeners: WeakSet[Listener[RunOutput]] = WeakSet()
         self.ended = False
 
 
 class EventBus:
-    """One session's events. Use it from one event loop."""
+    """The events of one session. Use it from one event loop."""
 
     def __init__(self) -> None:
-        """Begin with nobody listening."""
-        self._listeners: list[Listener[SessionEvent]] = []
-        self._streams: dict[RunId, _Stream] = {}
+        """Start without listeners."""
+        # Weak: an `async for` that is left with `break` leaves no listener behind.
+        self._listeners: WeakSet[Listener[SessionEvent]] = WeakSet()
+        self._outputs: dict[RunId, _Output] = {}
         self._is_closed = False
 
     @property
     def has_listeners(self) -> bool:
-        """Whether anybody would hear a happening."""
-        return bool(self._listeners)
+        """Whether any listener would receive an event."""
+        return bool(self._listeners) and any(not each.is_closed for each in self._listeners)
 
     def listen(self) -> Listener[SessionEvent]:
-        """Return a listener to all happenings from now on."""
-        listener = Listener(self._listeners, notice=_missed)
+        """Return a listener to all events from now on."""
+        listener = Listener(missed=_missed)
         if self._is_closed:
             listener.close()
+        self._listeners.add(listener)
         return listener
 
-    def publish(self, session_event: SessionEvent) -> None:
-        """Tell everybody who listens."""
+    def publish(self, event: SessionEvent) -> None:
+        """Queue an event for every listener."""
         for listener in self._listeners:
-            listener.put(session_event)
+            listener.put(event)
 
-    def begin(self, run_id: RunId) -> None:
-        """Say that a run is there, so that it can be listened to."""
-        self._streams.setdefault(run_id, _Stream())
+    def begin_run(self, run_id: RunId) -> None:
+        """Keep the output of a run from now on."""
+        self._outputs.setdefault(run_id, _Output())
 
-    def say(self, run_id: RunId, said: RunOutput) -> None:
-        """Add to a run's own stream; what comes after its end is for nobody."""
-        stream = self._streams.get(run_id)
-        if stream is None or stream.ended:
+    def publish_output(self, run_id: RunId, output: RunOutput) -> None:
+        """Add to a run's output; output after its end is dropped."""
+        run = self._outputs.get(run_id)
+        if run is None or run.ended:
             return
-        stream.kept.append(said)
-        for listener in stream.listeners:
-            listener.put(said)
+        run.kept.append(output)
+        for listener in run.listeners:
+            listener.put(output)
 
-    def stream(self, run_id: RunId) -> Listener[RunOutput]:
-        """Return a listener to one run: first what is kept of it, then what comes.
+    def output(self, run_id: RunId) -> Listener[RunOutput]:
+        """Return a listener to one run: what is kept of its output, then what follows.
 
-        Of a run that is long over, or never was, nothing comes: the listener ends at once.
+        It ends with the run, and at once for a run that is unknown or long ended.
         """
-        stream = self._streams.get(run_id)
-        if stream is None:
-            stream = _Stream()
-            stream.ended = True
-        listener = Listener(stream.listeners, list(stream.kept))
-        if stream.ended:
+        run = self._outputs.get(run_id)
+        listener = Listener(None if run is None else run.kept)
+        if run is None or run.ended:
             listener.close()
+        else:
+            run.listeners.add(listener)
         return listener
 
-    def end(self, run_id: RunId) -> None:
-        """Say that a run is over."""
-        stream = self._streams.get(run_id)
-        if stream is None:
+    def end_run(self, run_id: RunId) -> None:
+        """End the output of a run and its listeners."""
+        run = self._outputs.get(run_id)
+        if run is None:
             return
-        stream.ended = True
-        for listener in stream.listeners:
+        run.ended = True
+        for listener in run.listeners:
             listener.close()
-        if len(self._streams) > _RUNS_MAX:
-            over = [one for one, each in self._streams.items() if each.ended]
-            for one in over[: len(self._streams) - _RUNS_MAX]:
-                del self._streams[one]
+        if len(self._outputs) > _RUNS_MAX:
+            ended = [one for one, each in self._outputs.items() if each.ended]
+            for one in ended[: len(self._outputs) - _RUNS_MAX]:
+                del self._outputs[one]
 
     def close(self) -> None:
-        """End every listener, those that come later too."""
+        """End every listener, and every one made later."""
         self._is_closed = True
         for listener in self._listeners:
             listener.close()
-        for run_id in list(self._streams):
-            self.end(run_id)
+        for run_id in list(self._outputs):
+            self.end_run(run_id)
 
 
 def _missed(count: int, before: SessionEvent) -> SessionEvent:

@@ -30,6 +30,28 @@ class RunReport(Struct, frozen=True, kw_only=True):
     """What whoever dispatched should know besides."""
 
 
+class RunInfo(Struct, frozen=True, kw_only=True):
+    """A worker run as interfaces see it, at one moment."""
+
+    run_id: RunId
+    name: AgentId
+    """The worker's id."""
+    task_id: TaskId
+    task_title: str
+    step_id: StepId | None
+    """The step it claimed."""
+    instruction: str
+    state: str
+    """`running`, `stopping`, or its outcome: `completed`, `failed`, `timeout`, `cancelled`."""
+    report: RunReport | None = None
+    """How it ended, once it has."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the run has not ended."""
+        return self.report is None
+
+
 class WorkerRun:
     """One run under way, or over."""
 
@@ -107,6 +129,21 @@ class WorkerRun:
     def is_over(self) -> bool:
         """Whether its end is settled."""
         return self.ending is not None
+
+    @property
+    def info(self) -> RunInfo:
+        """The run as interfaces see it now."""
+        state = "running" if self.stop_reason is None else "stopping"
+        return RunInfo(
+            run_id=self.run_id,
+            name=self.agent_id,
+            task_id=self.task_id,
+            task_title=self.task_title,
+            step_id=self.step_id,
+            instruction=self.order.instruction,
+            state=self.ending.outcome if self.ending is not None else state,
+            report=self.ending,
+        )
 
     def drop_timers(self) -> None:
         """Forget what would have happened later."""

@@ -24,8 +24,7 @@ from taskloom.board.views import view_step
 from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import StepId
 from taskloom.orchestrator.errors import error_of, shielded, short
-from taskloom.orchestrator.event_bus import EventBus, RunOutput
-from taskloom.orchestrator.events import RunEvent, SessionEvent
+from taskloom.orchestrator.event_bus import EventBus, RunEvent, RunOutput, SessionEvent
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
 from taskloom.orchestrator.executors.result_check import InvalidResultError, read_result
 from taskloom.orchestrator.worker_run import RunReport, WorkerRun
@@ -171,7 +170,7 @@ class WorkerRunner:
         event_bus, run_id = self.event_bus, run.run_id
 
         async def emit(said: RunOutput) -> None:
-            event_bus.say(run_id, said)
+            event_bus.publish_output(run_id, said)
 
         return emit
 
@@ -245,7 +244,7 @@ class WorkerRunner:
             run.fence = None
             if run.release is not None:
                 run.release()  # First of all: who hears of the end may dispatch again.
-            self.event_bus.end(run.run_id)
+            self.event_bus.end_run(run.run_id)
             run.done.set()
         self._tell_end(run, how)
 

@@ -3,10 +3,24 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import AgentId, PoolId
 from taskloom.orchestrator.pool import Pool, Worker, check_pools, named_workers
 from taskloom.orchestrator.worker_run import WorkerRun
+
+
+class WorkerInfo(Struct, frozen=True, kw_only=True):
+    """A worker as interfaces see it, at one moment."""
+
+    name: AgentId
+    """The worker's id."""
+    pool_id: PoolId
+    description: str
+    tags: tuple[str, ...]
+    status: str
+    """`idle`, `busy`, or `unavailable`: it was told to stop and has not obeyed."""
 
 
 class WorkerSlot:
@@ -37,6 +51,18 @@ class WorkerSlot:
         if self.worker.allowed_tools is not None:
             tools &= frozenset(self.worker.allowed_tools)
         return tools
+
+    @property
+    def info(self) -> WorkerInfo:
+        """The worker as interfaces see it now."""
+        definition = self.worker.definition
+        return WorkerInfo(
+            name=self.agent_id,
+            pool_id=self.pool_id,
+            description=definition.description,
+            tags=definition.tags,
+            status=self.status,
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return the seat as `list_workers` shows it."""

@@ -62,21 +62,17 @@ class RunStreams:
     def __init__(self, host: Host) -> None:
         """Begin with nobody listened to."""
         self._orchestra = host.orchestrator
-        # Before the first word: what a stream that has not begun is told is for nobody.
-        self._orchestra.event_bus.begin(ORCHESTRATOR)
         self._listeners: dict[RunId, Listener[RunOutput]] = {}
         self._over: set[RunId] = set()
 
     async def take(self) -> list[tuple[RunId, RunOutput]]:
         """Return what was said since the last time, by each in order."""
         for run_id in self._new():
-            listener = self._listeners[run_id] = self._orchestra.event_bus.stream(run_id)
-            await listener.__aenter__()
-        worker_runs = self._orchestra.dispatcher.worker_runs
+            self._listeners[run_id] = self._orchestra.output(run_id)
+        active = {run.run_id for run in self._orchestra.runs(include_ended=False)}
         found: list[tuple[RunId, RunOutput]] = []
         for run_id, listener in list(self._listeners.items()):
-            worker_run = worker_runs.get(run_id)
-            is_over = run_id != ORCHESTRATOR and (worker_run is None or worker_run.is_over)
+            is_over = run_id != ORCHESTRATOR and run_id not in active
             found += [(run_id, said) for said in listener.take()]
             if is_over:
                 await self._let_go(run_id)
@@ -90,12 +86,12 @@ class RunStreams:
     def _new(self) -> Iterator[RunId]:
         if ORCHESTRATOR not in self._listeners:
             yield ORCHESTRATOR
-        worker_runs = self._orchestra.dispatcher.worker_runs
-        self._over &= worker_runs.keys()
-        for run_id in list(worker_runs):
+        run_ids = [run.run_id for run in self._orchestra.runs()]
+        self._over &= set(run_ids)
+        for run_id in run_ids:
             if run_id not in self._listeners and run_id not in self._over:
                 yield run_id
 
     async def _let_go(self, run_id: RunId) -> None:
-        await self._listeners.pop(run_id).__aexit__(None, None, None)
+        self._listeners.pop(run_id).close()
         self._over.add(run_id)

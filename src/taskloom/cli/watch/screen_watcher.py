@@ -243,7 +243,7 @@ class _Show:
             tasks=picture.tasks,
             runs=runs,
             selected=controls.selected,
-            paused=self._host.orchestrator.dispatcher.is_paused,
+            paused=self._host.orchestrator.is_paused,
             leaving=self._leaving_words(),
             asked=None if confirm else self._questions.first,
             confirm=confirm,
@@ -306,11 +306,11 @@ class _Show:
             case "quit":
                 self._leaving.leave()
             case "cancel":
-                orchestrator.stop_worker(wished.run_id, _CANCELLED)
-            case "pause" if orchestrator.dispatcher.is_paused:
-                orchestrator.dispatcher.go_on()
+                orchestrator.stop(wished.run_id, _CANCELLED)
+            case "pause" if orchestrator.is_paused:
+                orchestrator.resume()
             case "pause":
-                orchestrator.dispatcher.pause()
+                orchestrator.pause()
             case "redraw":
                 self._is_resized = True
 

@@ -48,8 +48,8 @@ class Shutdown:
             return
         self.is_wanted = True
         self._host.quit()
-        for worker_run in self._host.orchestrator.dispatcher.under_way():
-            self._host.orchestrator.stop_worker(worker_run.run_id, _REASON)
+        for run in self._host.orchestrator.runs(include_ended=False):
+            self._host.orchestrator.stop(run.run_id, _REASON)
 
     def lose(self) -> None:
         """Leave because there is nobody to show anything to; that is no hurry."""
@@ -63,20 +63,18 @@ class Shutdown:
         self.is_urgent = True
         if self.on_hurry is not None:
             self.on_hurry()
-        for worker_run in self._host.orchestrator.dispatcher.under_way():
-            if worker_run.task is not None:
-                worker_run.task.cancel()
+        for run in self._host.orchestrator.runs(include_ended=False):
+            self._host.orchestrator.stop(run.run_id, _REASON, now=True)
 
     @property
     def held_up_by(self) -> int:
         """How many workers have not stopped yet."""
-        return len(self._host.orchestrator.dispatcher.under_way())
+        return len(self._host.orchestrator.runs(include_ended=False))
 
     async def _to_the_end(self, work: Work) -> Result:
         result = await work()
         if self.is_wanted:
-            dispatcher = self._host.orchestrator.dispatcher
-            await dispatcher.wait(dispatcher.under_way())
+            await self._host.orchestrator.wait_idle()
         return result
 
     async def close(self) -> None:

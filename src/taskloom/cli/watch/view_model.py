@@ -12,7 +12,7 @@ from taskloom.app.session_host import ORCHESTRATOR, Host
 from taskloom.cli.watch.event_source import BoardEvents, RunStreams, looker
 from taskloom.errors import TaskloomError
 from taskloom.ids import RunId, TaskId
-from taskloom.orchestrator import SessionEvent, WorkerRun
+from taskloom.orchestrator import RunInfo, SessionEvent
 from taskloom.view.format import one_line
 from taskloom.view.run.event_line import narrate
 from taskloom.view.run.model import WorkerRunView
@@ -54,9 +54,9 @@ class ViewModel:
         return tuple(self._tasks.values())
 
     @property
-    def runs(self) -> list[WorkerRun]:
+    def runs(self) -> list[RunInfo]:
         """The worker runs under way."""
-        return self._host.orchestrator.dispatcher.under_way()
+        return self._host.orchestrator.runs(include_ended=False)
 
     async def begin(self) -> None:
         """Find the Tasks that are there already."""
@@ -130,9 +130,9 @@ class ViewModel:
         """Return the runs as they are, and the one that somebody reads though it is over."""
         found = [self._run(ORCHESTRATOR, ORCHESTRATOR)]
         for worker_run in self.runs:
-            stopping = worker_run.stop_reason is not None
+            stopping = worker_run.state == "stopping"
             seen = self._run(
-                worker_run.run_id, worker_run.agent_id, worker_run.step_id, stopping=stopping
+                worker_run.run_id, worker_run.name, worker_run.step_id, stopping=stopping
             )
             found.append(seen)
         last = self._last_run

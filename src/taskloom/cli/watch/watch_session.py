@@ -57,7 +57,7 @@ async def watching(host: Host, fd: int) -> AsyncGenerator[Watching]:
     voices = RunStreams(host)
     try:
         with leaving.on_signals():
-            async with host.orchestrator.listen() as listener:
+            async with host.orchestrator.events() as listener:
                 yield Watching(leaving, output, BoardEvents(host, listener), voices)
     finally:
         await leaving.close()

@@ -6,7 +6,7 @@ from taskloom.agent import Language, Tool
 from taskloom.board.status import HELD
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import Seq
-from taskloom.orchestrator.events import RunEvent
+from taskloom.orchestrator.event_bus import RunEvent
 from taskloom.orchestrator.settings import Settings
 from taskloom.orchestrator.tools.results import step_of
 from taskloom.orchestrator.tools.step_tools import StepTools

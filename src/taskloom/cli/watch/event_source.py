@@ -5,11 +5,11 @@ from typing import Final
 
 import anyio
 
-from taskloom.app.session_host import ORCHESTRATOR, Host
+from taskloom.app.session_host import Host
 from taskloom.board import Actor
 from taskloom.errors import TaskloomError
 from taskloom.ids import RunId, Seq, TaskId
-from taskloom.orchestrator import Listener, RunOutput, SessionEvent
+from taskloom.orchestrator import ORCHESTRATOR, Listener, RunOutput, SessionEvent
 
 _REST_S: Final = 2.0
 """How long after the end the last lines of the logs may take."""

@@ -6,14 +6,14 @@ from typing import TextIO
 
 from taskloom.agent import Message, ModelReply, Result
 from taskloom.app.permissions import Ask
-from taskloom.app.session_host import ORCHESTRATOR, Host
+from taskloom.app.session_host import Host
 from taskloom.cli.watch.banners import closing, opening, reply
 from taskloom.cli.watch.questions import Questions
 from taskloom.cli.watch.shutdown import Work
 from taskloom.cli.watch.typed_answers import TypedAnswers
 from taskloom.cli.watch.watch_session import watching
 from taskloom.ids import RunId
-from taskloom.orchestrator import RunOutput, SessionEvent
+from taskloom.orchestrator import ORCHESTRATOR, RunOutput, SessionEvent
 from taskloom.view.format import one_line
 from taskloom.view.run.event_line import narrate
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from taskloom.agent import Message, Result
 from taskloom.app.permissions import Ask
-from taskloom.app.session_host import ORCHESTRATOR, Host
+from taskloom.app.session_host import Host
 from taskloom.cli.watch.banners import closing, opening, reply
 from taskloom.cli.watch.event_source import TICK_S
 from taskloom.cli.watch.key_bindings import Controls
@@ -25,6 +25,7 @@ from taskloom.cli.watch.terminal_painter import SHOW_CURSOR, Painter
 from taskloom.cli.watch.view_model import ViewModel
 from taskloom.cli.watch.watch_session import Watching, watching
 from taskloom.ids import RunId
+from taskloom.orchestrator import ORCHESTRATOR
 from taskloom.view.format import one_line, plural
 from taskloom.view.run.frame import draw_frame, draw_last, is_long, question_lines, steps_room
 from taskloom.view.run.model import Asked, RunView, StreamView

@@ -8,11 +8,11 @@ from typing import Final
 from rich.text import Text
 
 from taskloom.agent import Message, ModelReply
-from taskloom.app.session_host import ORCHESTRATOR, Host
+from taskloom.app.session_host import Host
 from taskloom.cli.watch.event_source import BoardEvents, RunStreams, looker
 from taskloom.errors import TaskloomError
 from taskloom.ids import RunId, TaskId
-from taskloom.orchestrator import RunInfo, SessionEvent
+from taskloom.orchestrator import ORCHESTRATOR, RunInfo, SessionEvent
 from taskloom.view.format import one_line
 from taskloom.view.run.event_line import narrate
 from taskloom.view.run.model import WorkerRunView

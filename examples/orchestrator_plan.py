@@ -23,7 +23,7 @@ def last_said(messages: Sequence[Message]) -> Message:
     return next(each for each in reversed(messages) if "<task_board>" not in each.text)
 
 
-def orchestrator(messages: Sequence[Message]) -> Message | str:
+def orchestrator_model(messages: Sequence[Message]) -> Message | str:
     """Say what a model would: create the plan, dispatch what is ready, end it."""
     last = last_said(messages)
     if not last.tool_name:
@@ -48,7 +48,7 @@ def orchestrator(messages: Sequence[Message]) -> Message | str:
 FAILED_ONCE: list[str] = []
 
 
-def worker(messages: Sequence[Message]) -> Message | str:
+def worker_model(messages: Sequence[Message]) -> Message | str:
     """Claim the step that is ready; fail the first time, complete it afterwards."""
     last = last_said(messages)
     if last.tool_name == "agent.task_query_steps":
@@ -70,7 +70,7 @@ def worker(messages: Sequence[Message]) -> Message | str:
 async def main(project: Path, model: str | None) -> None:
     """Carry the goal out, and print what happened."""
     kind = AgentDefinition(id="poet", name="Poet", description="Writes and counts.")
-    executor = AgentExecutor(model or ScriptedModel(worker))
+    executor = AgentExecutor(model or ScriptedModel(worker_model))
     pool = Pool(
         pool_id="default",
         workers=tuple(Worker(definition=kind, executor=executor) for _ in range(2)),
@@ -81,7 +81,9 @@ async def main(project: Path, model: str | None) -> None:
         orchestrator.events() as events,
     ):
         agent = Agent(
-            model or ScriptedModel(orchestrator), orchestrator.tools(), orchestrator.middleware()
+            model or ScriptedModel(orchestrator_model),
+            orchestrator.tools(),
+            orchestrator.middleware(),
         )
         result = await agent.invoke(GOAL)
         for each in events.take():

@@ -41,6 +41,7 @@ class Code(StrEnum):
     WORKER_BUSY = "worker_busy"
     WORKER_POOL_BUSY = "worker_pool_busy"
     WORKER_NOT_AVAILABLE = "worker_not_available"
+    SESSION_BUSY = "session_busy"
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
     STORAGE_ERROR = "storage_error"

@@ -24,12 +24,21 @@ ID_CHARS_MAX: Final = 80
 
 WAL_SUFFIX: Final = ".wal.jsonl"
 
+SESSION_ID_RULE: Final = "1 to 128 letters, digits, dots, - and _, the first not a dot"
+"""What a session id may be, for messages."""
+
 _SAFE: Final = re.compile(f"[a-z0-9_-]{{1,{ID_CHARS_MAX}}}")
+_SESSION: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
 
 def is_safe_id(text: str) -> bool:
     """Tell whether `text` may name a Task, a step or a pool."""
     return _SAFE.fullmatch(text) is not None
+
+
+def is_session_id(text: str) -> bool:
+    """Tell whether `text` may name a session: it is the name of a directory."""
+    return _SESSION.fullmatch(text) is not None
 
 
 def wal_stem(name: str) -> str:

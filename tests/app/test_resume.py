@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from taskloom.app.sample_project import GOAL, write_sample
-from taskloom.app.session_store import SessionFiles
+from taskloom.session import SessionStore
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +42,7 @@ def sample(project: Path, session_id: str = "s1") -> Path:
     checker = project / "checker.py"
     checker.write_text(checker.read_text().replace("time.sleep(0.8)", ""))
     if session_id:
-        SessionFiles(project, session_id).create(GOAL)
+        SessionStore(project).create(session_id, goal=GOAL)
     return project
 
 
@@ -101,8 +101,7 @@ def test_killed_again_and_again_it_still_comes_to_the_end(tmp_path: Path) -> Non
 
 def test_a_second_host_of_the_same_session_is_refused(tmp_path: Path) -> None:
     project = sample(tmp_path / "project")
-    files = SessionFiles(project, "s1")
-    with files.hosted():
+    with SessionStore(project).open("s1").host_lock():
         refused = host(project, 0)
     assert refused.returncode != 0
     assert "is running in another process" in refused.stderr

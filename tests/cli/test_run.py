@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from taskloom.app.session_store import SessionFiles
+from taskloom.session import SessionStore
 from tests.app.test_resume import check_events, sample
 from tests.cli.program import COMMAND, TIMEOUT_S, Ended, surroundings, taskloom
 
@@ -137,7 +137,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_written(
 
 
 def test_sessions_are_found_from_below_as_boards_are(tmp_path: Path) -> None:
-    SessionFiles(tmp_path, "mine").create("Tidy up")
+    SessionStore(tmp_path).create("mine", goal="Tidy up")
     below = tmp_path / "src"
     below.mkdir()
     assert "mine" in taskloom("sessions", cwd=below).out

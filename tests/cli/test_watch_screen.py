@@ -8,9 +8,9 @@ from time import monotonic
 
 import pytest
 
-from taskloom.app.session_store import SessionFiles
 from taskloom.board import StepStatus
 from taskloom.runtime.read_only_log import inspect
+from taskloom.session import SessionStore
 from tests.cli.terminal import PATIENCE_S, Terminal
 from tests.cli.watched import SESSION
 
@@ -191,7 +191,7 @@ def test_a_window_that_is_closed_ends_the_run_and_loses_nothing(tmp_path: Path) 
         terminal.process.wait(30)
     assert statuses(tmp_path)["a"] is StepStatus.COMPLETED
     assert statuses(tmp_path)["b"] is StepStatus.READY
-    with SessionFiles(tmp_path, SESSION).hosted():
+    with SessionStore(tmp_path).open(SESSION).host_lock():
         pass  # Nobody hosts it any more.
 
 

@@ -26,10 +26,10 @@ from taskloom.agent import Message, Say, ScriptedModel, call_tool, call_tools
 from taskloom.agent.workspace.permission import PermissionRequest
 from taskloom.app.permissions import Permissions
 from taskloom.app.session_host import Host, HostSetup
-from taskloom.app.session_store import SessionFiles
 from taskloom.cli.exit_codes import guarded
 from taskloom.cli.watch import Kind, choose_kind, watcher
 from taskloom.orchestrator import AgentDefinition, Emit, Job, Outcome, Pool, Worker
+from taskloom.session import SessionStore
 
 SESSION = "s1"
 GOAL = "Tidy up the parser"
@@ -158,9 +158,7 @@ async def main(kind: Kind | None, project: Path, steps: str) -> int:
     permissions = Permissions(ask=shown.ask)
     orders = Orders(int(os.environ["CONTROL_FD"]))
     orders.open()
-    files = SessionFiles(project, SESSION)
-    if not files.root.exists():
-        files.create(GOAL)
+    SessionStore(project).open_or_create(SESSION, goal=GOAL)
     definition = AgentDefinition(id="hand", name="Hand", description="does as told")
     hands = tuple(
         Worker(definition=definition, executor=Obedient(orders, permissions), worker_id=name)

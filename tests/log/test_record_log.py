@@ -8,11 +8,11 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from taskloom.acp.transcript import Asked, Over, Transcript
 from taskloom.agent.journal import open_journal
 from taskloom.agent.journal_entries import Ended, RunBegun
 from taskloom.errors import DamagedLogError, RefusedError, StorageError
 from taskloom.log import Disk, RecordLog
+from taskloom.session import Asked, Over, Transcript
 from taskloom.testing import Crashed, Fault, FaultyDisk, MemoryDisk
 
 FIXTURES: Final = Path(__file__).parent / "fixtures"

@@ -35,10 +35,10 @@ from taskloom.acp.prompt_turn import PromptTurn
 from taskloom.acp.replay import replay
 from taskloom.acp.router import Answer, Method, Router, not_found
 from taskloom.acp.session import LiveSession
-from taskloom.acp.session_store import SessionInfo, SessionStore
 from taskloom.acp.slash_command_answers import answer
 from taskloom.acp.slash_commands import commands_update, read_command
 from taskloom.acp.worker_updates import SEPARATOR
+from taskloom.session import SessionDirectory, SessionIndex, SessionInfo
 
 VERSION: Final = 1
 """The protocol's major version spoken here; any other a client offers is answered with it."""
@@ -60,7 +60,7 @@ class AcpAgent:
         """Open the door for a client."""
         self._setup = setup
         self._client = client
-        self._store = SessionStore(setup.state_dir, setup.index_dir)
+        self._index = SessionIndex(setup.index_dir, setup.state_dir)
         self._sessions: dict[str, LiveSession] = {}
         self._turns: dict[str, PromptTurn] = {}
         self._opening: set[str] = set()
@@ -131,10 +131,16 @@ class AcpAgent:
         cwd = _directory(request.cwd)
         also = tuple(_directory(one) for one in request.additional_directories or ())
         setup = self._setup_of(cwd)
-        card = await anyio.to_thread.run_sync(self._store.create, cwd, also, "")
-        session = await self._open(card, setup, request.mcp_servers)
+        directory = await anyio.to_thread.run_sync(self._create, cwd, also)
+        session = await self._open(directory, setup, request.mcp_servers)
         self._announce(session)
-        return {"sessionId": card.session_id, **self._state(session)}
+        return {"sessionId": session.id, **self._state(session)}
+
+    def _create(self, cwd: str, also: tuple[str, ...]) -> SessionDirectory:
+        store = self._index.store(cwd)
+        directory = store.create(kind="acp", additional_directories=also)
+        self._index.add(directory)
+        return directory
 
     async def load(self, request: LoadSessionRequest) -> Answer:
         """Open a session and show all of it again."""
@@ -163,9 +169,11 @@ class AcpAgent:
         """Return a page of the sessions there are, newest first."""
         cwd = _absolute(request.cwd) if request.cwd is not None else None
         start = _cursor(request.cursor)
-        cards = await anyio.to_thread.run_sync(self._store.list, cwd)
-        page: dict[str, Any] = {"sessions": [_info(card) for card in cards[start : start + PAGE]]}
-        if len(cards) > start + PAGE:
+        list_ = self._index.list if cwd is None else self._index.store(cwd).list
+        found = await anyio.to_thread.run_sync(list_)
+        shown = [_info(one.info) for one in found[start : start + PAGE]]
+        page: dict[str, Any] = {"sessions": shown}
+        if len(found) > start + PAGE:
             page["nextCursor"] = str(start + PAGE)
         return page
 
@@ -179,11 +187,12 @@ class AcpAgent:
         """Take a session away with all that was said in it; one that is not there is gone."""
         self._refuse_opening(request.session_id)
         session = self._sessions.get(request.session_id)
-        card = session.card if session is not None else self._store.find(request.session_id)
+        found = session.directory if session else self._index.find(request.session_id)
         if session is not None:
             await self._end(session)
-        if card is not None:
-            await anyio.to_thread.run_sync(self._store.delete, card)
+        if found is not None:
+            await anyio.to_thread.run_sync(found.delete)
+        self._index.remove(request.session_id)
         return {}
 
     async def prompt(self, request: PromptRequest) -> Answer:
@@ -210,7 +219,9 @@ class AcpAgent:
 
     async def cancel(self, request: CancelNotification) -> Answer:
         """End the turn that is under way, if one is."""
-        session_id, _, run_id = request.session_id.partition(SEPARATOR)
+        session_id, run_id = request.session_id, ""
+        if session_id not in self._sessions:  # A worker's own session, or none.
+            session_id, _, run_id = session_id.rpartition(SEPARATOR)
         turn, session = self._turns.get(session_id), self._sessions.get(session_id)
         if run_id:
             if session is not None and session.staff.crew is not None:
@@ -260,23 +271,24 @@ class AcpAgent:
             if live.id in self._turns:
                 raise RequestError(-32600, "A turn of this session is under way.")
             await self._end(live)
-        card = await anyio.to_thread.run_sync(self._store.find, request.session_id, cwd)
-        if card is None:
+        store = self._index.store(cwd)
+        directory = await anyio.to_thread.run_sync(store.find, request.session_id)
+        if directory is None:
             raise not_found(request.session_id)
         # What may be used is what the client says now: the file may have come with the project.
         also = tuple(_directory(one) for one in request.additional_directories or ())
-        card = structs.replace(card, additional_directories=also)
-        return await self._open(card, self._setup_of(cwd), request.mcp_servers or [])
+        directory.info = structs.replace(directory.info, additional_directories=also)
+        return await self._open(directory, self._setup_of(cwd), request.mcp_servers or [])
 
     def _setup_of(self, cwd: str) -> AcpOptions:
         make = self._setup.for_project
         return self._setup if make is None else make(Path(cwd))
 
     async def _open(
-        self, card: SessionInfo, setup: AcpOptions, servers: Sequence[Any]
+        self, directory: SessionDirectory, setup: AcpOptions, servers: Sequence[Any]
     ) -> LiveSession:
-        session = LiveSession(card, setup=setup, store=self._store, client=self._client)
-        self._sessions[card.session_id] = session
+        session = LiveSession(directory, setup=setup, client=self._client)
+        self._sessions[session.id] = session
         await session.open(servers)
         return session
 
@@ -348,14 +360,11 @@ def _cursor(cursor: str | None) -> int:
     return int(cursor)
 
 
-def _info(card: SessionInfo) -> dict[str, Any]:
-    info: dict[str, Any] = {
-        "sessionId": card.session_id,
-        "cwd": card.cwd,
-        "updatedAt": card.updated_at,
-    }
-    if card.goal:
-        info["title"] = card.goal
-    if card.additional_directories:
-        info["additionalDirectories"] = list(card.additional_directories)
-    return info
+def _info(info: SessionInfo) -> dict[str, Any]:
+    used = info.last_used.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    shown: dict[str, Any] = {"sessionId": info.session_id, "cwd": info.cwd, "updatedAt": used}
+    if info.goal:
+        shown["title"] = info.goal
+    if info.additional_directories:
+        shown["additionalDirectories"] = list(info.additional_directories)
+    return shown

@@ -8,7 +8,6 @@ from taskloom.acp.content_blocks import blocks_of
 from taskloom.acp.plans.publisher import Send
 from taskloom.acp.tool_call_info import content_of, raw_output, tool_call_info
 from taskloom.acp.tool_call_tracker import ToolCallTracker
-from taskloom.acp.transcript import Said
 from taskloom.agent import (
     CustomEvent,
     Event,
@@ -24,6 +23,7 @@ from taskloom.agent import (
     ToolResult,
     ToolStarted,
 )
+from taskloom.session import Said
 
 Heard: TypeAlias = Callable[[object], Awaitable[None]]
 """Takes what a tool or hook sent as an event of its own."""

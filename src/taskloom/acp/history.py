@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
-from taskloom.acp.transcript import Asked, Over, Recalled, Record, Said, Told
 from taskloom.agent import Language, Message
 from taskloom.agent.model_texts import texts
+from taskloom.session import Asked, Over, Recalled, Record, Said, Told
 
 BYTES_PER_TOKEN: Final = 4
 

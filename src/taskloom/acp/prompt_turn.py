@@ -14,11 +14,10 @@ from taskloom.acp.history import changed, recall
 from taskloom.acp.modes import Mode
 from taskloom.acp.router import INTERNAL, to_request_error
 from taskloom.acp.session import LiveSession
-from taskloom.acp.session_store import title_of
-from taskloom.acp.transcript import Asked, Over, Record, Told
 from taskloom.acp.turn_agent import build_turn_agent
 from taskloom.agent import Agent, Event, Message, ModelReply, Result, Run, ToolResult
 from taskloom.errors import TaskloomError
+from taskloom.session import Asked, Over, Record, Told, title_of
 
 FINISH_S: Final = 5.0
 """How long the end of a turn may take when the client no longer reads or the disk hangs."""
@@ -99,7 +98,7 @@ class PromptTurn:
         given = [*session.messages, message]
         self._note(Asked(message))
         await self._keep()
-        if not session.card.goal:
+        if not session.info.goal:
             title = title_of(message.text)
             await session.change(goal=title)
             await session.send({"sessionUpdate": "session_info_update", "title": title})
@@ -132,7 +131,7 @@ class PromptTurn:
 
     async def _begin(self) -> None:
         session = self._session
-        await session.begin()
+        await session.begin_turn()
         self._begun = True
         session.tasks.begin()
         await session.staff.begin()
@@ -179,6 +178,7 @@ class PromptTurn:
             _LOG.warning("the plans could not be shown: %s", error)
         finally:
             session.publisher.hold()
+            session.end_turn()
         return failure
 
     async def _conclude(self, stop: str) -> RequestError | None:
@@ -195,7 +195,7 @@ class PromptTurn:
             _LOG.warning("the turn could not be kept: %s", error)
             return to_request_error(error)
         finally:
-            session.transcript.end()  # At once: whatever hangs, others can have the session.
+            session.transcript.end()
         return None
 
 

@@ -8,8 +8,8 @@ from taskloom.acp.event_updates import result_content
 from taskloom.acp.plans.encoding import Update
 from taskloom.acp.tool_call_info import raw_output, tool_call_info
 from taskloom.acp.tool_call_tracker import public_id
-from taskloom.acp.transcript import Asked, Over, Recalled, Record, Said, Told
 from taskloom.agent import Message
+from taskloom.session import Asked, Over, Recalled, Record, Said, Told
 
 
 def replay(records: Iterable[Record], cwd: Path, kinds: Mapping[str, str]) -> Iterator[Update]:

@@ -17,12 +17,11 @@ from taskloom.acp.plans.encoding import Update
 from taskloom.acp.plans.from_task_list import TaskList
 from taskloom.acp.plans.published import PublishedPlans
 from taskloom.acp.plans.publisher import PlanPublisher
-from taskloom.acp.session_store import SessionInfo, SessionStore
 from taskloom.acp.session_workers import SessionWorkers
 from taskloom.acp.tool_call_tracker import ToolCallTracker
-from taskloom.acp.transcript import Record, Transcript
 from taskloom.agent import Message
 from taskloom.errors import TaskloomError
+from taskloom.session import Record, SessionDirectory, SessionInfo, Transcript
 
 _LOG = logging.getLogger("taskloom.acp")
 
@@ -30,26 +29,24 @@ _LOG = logging.getLogger("taskloom.acp")
 class LiveSession:
     """One session. Everything in it belongs to one event loop."""
 
-    def __init__(
-        self, card: SessionInfo, *, setup: AcpOptions, store: SessionStore, client: Client
-    ) -> None:
+    def __init__(self, directory: SessionDirectory, *, setup: AcpOptions, client: Client) -> None:
         """Open it; nothing is read or sent yet."""
-        self.card = card
+        self.directory = directory
         self.setup = setup
         self.client = client
-        self._store = store
-        self.cwd = Path(card.cwd)
-        self.folder = store.folder(card)
+        self.cwd = Path(directory.info.cwd)
+        self.folder = directory.root
+        self.host_lock = directory.host_lock("taskloom acp")
         self.modes = modes_of(orchestrates=setup.make_pools is not None)
-        self.desk = ToolCallTracker(card.session_id, self.send)
+        self.desk = ToolCallTracker(directory.session_id, self.send)
         state = self.cwd / setup.state_dir
         self.permissions = Permissions(client, self.desk, setup.allows, state)
         self.publisher = PlanPublisher(self.send, client.capabilities)
         self.publisher.hold()  # Plans go out within turns, where the client looks for them.
-        self.shelf = PublishedPlans(self.folder / "plans.json", self.publisher)
+        self.shelf = PublishedPlans(directory.plans, self.publisher)
         self.tasks = TaskList(self.folder, self.publisher, setup.language)
         self.staff = SessionWorkers(self)
-        self.transcript = Transcript(self.folder / "transcript.jsonl")
+        self.transcript = Transcript(directory.transcript)
         self.messages: list[Message] = []
         self.has_left_out = False
         """Whether the model is no longer told the beginning."""
@@ -60,22 +57,27 @@ class LiveSession:
     @property
     def id(self) -> str:
         """The session's id."""
-        return self.card.session_id
+        return self.directory.session_id
+
+    @property
+    def info(self) -> SessionInfo:
+        """What `session.json` says."""
+        return self.directory.info
 
     @property
     def mode(self) -> Mode:
         """The mode it is in; the first there is, if that one is no longer to be had."""
-        return self.modes.get(self.card.mode) or next(iter(self.modes.values()))
+        return self.modes.get(self.info.mode) or next(iter(self.modes.values()))
 
     @property
     def roots(self) -> list[Path]:
         """The directories that may be used."""
-        return [self.cwd, *(Path(one) for one in self.card.additional_directories)]
+        return [self.cwd, *(Path(one) for one in self.info.additional_directories)]
 
     @property
     def shows_board(self) -> bool:
         """Whether the person wants to see the board's Tasks as plans."""
-        chosen = self.card.show_board
+        chosen = self.info.show_board
         return self.setup.show_task_board if chosen is None else chosen
 
     async def open(self, servers: Sequence[object]) -> None:
@@ -102,12 +104,27 @@ class LiveSession:
         Raises:
             RefusedError: a turn is under way in another process.
         """
-        records = await self.begin()
+        records = await self._read_on()
         await anyio.to_thread.run_sync(self.transcript.end)
         return records
 
-    async def begin(self) -> list[Record]:
-        """Begin a turn: nobody else can until `transcript.end`. Return what others said since."""
+    async def begin_turn(self) -> None:
+        """Take the host lock, and read what other processes added to the transcript.
+
+        Raises:
+            RefusedError: another process hosts the session.
+            StorageError: the lock or the transcript cannot be used.
+        """
+        if not self.host_lock.is_held:
+            await anyio.to_thread.run_sync(self.host_lock.acquire)
+        await self._read_on()
+
+    def end_turn(self) -> None:
+        """Let other processes host the session, unless a worker has not stopped yet."""
+        if not self.staff.is_working:
+            self.host_lock.release()
+
+    async def _read_on(self) -> list[Record]:
         records = await anyio.to_thread.run_sync(self.transcript.begin)
         if records:
             self.messages = recall(self.messages, records, self.setup.language)
@@ -118,8 +135,7 @@ class LiveSession:
 
     async def change(self, **changes: object) -> None:
         """Change what is known of the session, durably."""
-        card = self.card
-        self.card = await anyio.to_thread.run_sync(lambda: self._store.touched(card, **changes))
+        await anyio.to_thread.run_sync(lambda: self.directory.update(**changes))
 
     async def show_plans(self) -> None:
         """Bring the plans on the client to the true state."""
@@ -145,3 +161,4 @@ class LiveSession:
         await self.staff.close()
         await self.publisher.aclose()
         await anyio.to_thread.run_sync(self.transcript.close)
+        self.host_lock.release()

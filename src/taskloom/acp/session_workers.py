@@ -63,6 +63,11 @@ class SessionWorkers:
         self._feed: BoardFeed | None = None
         self.crew: WorkerUpdates | None = None
 
+    @property
+    def is_working(self) -> bool:
+        """Whether a worker run has not ended."""
+        return self.crew is not None and bool(self.crew.orchestrator.runs(include_ended=False))
+
     async def board(self) -> Board | None:
         """Return the session's board; None if it has none."""
         session = self._session
@@ -97,6 +102,9 @@ class SessionWorkers:
             await crew.start()
             self._stack.push_async_callback(crew.close)
             self.crew = crew
+        elif not self.is_working:
+            # Another process may have hosted the session since the last turn, and died.
+            await self.crew.orchestrator.release_orphaned_steps()
         return self.crew
 
     async def begin(self) -> None:

@@ -14,12 +14,12 @@ from typing import Final, Self
 from msgspec import Struct
 
 from taskloom.agent import Agent, ChatModel, Language, Message, Middleware, Result, Retry, Run, Tool
-from taskloom.app.session_store import SessionFiles
 from taskloom.board import DEFAULT_RULES, Rules
 from taskloom.ids import SessionId, StepId, TaskId
 from taskloom.orchestrator import ORCHESTRATOR, Orchestrator, Pool, Settings
 from taskloom.orchestrator.prompt.worker_texts import worker_texts
-from taskloom.runtime import Board, open_board
+from taskloom.runtime import STATE_DIR, Board, open_board
+from taskloom.session import SessionStore
 
 _NUDGES_MAX: Final = 3
 """How often an Orchestrator that stops before its Tasks have ended is told so."""
@@ -35,7 +35,7 @@ class HostSetup(Struct, frozen=True, kw_only=True):
     tools: Sequence[Tool] = ()
     """The Orchestrator's own working tools, beside those for Tasks and workers."""
     middleware: Sequence[Middleware] = ()
-    state_dir: str = ".taskloom"
+    state_dir: str = STATE_DIR
     settings: Settings = Settings()
     rules: Rules = DEFAULT_RULES
     language: Language = "en"
@@ -49,8 +49,7 @@ class Host:
     def __init__(self, setup: HostSetup, session_id: SessionId) -> None:
         """Name the session; it must have been created."""
         self.setup = setup
-        self.files = SessionFiles(setup.project, session_id, setup.state_dir)
-        self.about = self.files.about()
+        self.session = SessionStore(setup.project, setup.state_dir).open(session_id)
         self.given_back: list[StepId] = []
         """Steps that an earlier host held when it died."""
         self._stack = AsyncExitStack()
@@ -73,13 +72,14 @@ class Host:
 
     async def __aenter__(self) -> Self:
         """Take the session over: its board, its workers, the steps of a dead host."""
-        setup, files = self.setup, self.files
+        setup, session = self.setup, self.session
         async with AsyncExitStack() as stack:
-            stack.enter_context(files.hosted())
+            stack.enter_context(session.host_lock("taskloom run"))
+            session.update()
             self._board = await stack.enter_async_context(
                 open_board(
                     setup.project,
-                    session=files.session_id,
+                    session=session.session_id,
                     state_dir=setup.state_dir,
                     rules=setup.rules,
                 )
@@ -89,7 +89,7 @@ class Host:
                 setup.pools,
                 settings=setup.settings,
                 language=setup.language,
-                transcripts=files.runs,
+                transcripts=session.runs,
             )
             self.given_back = await orchestrator.release_orphaned_steps()
             self._orchestra = await stack.enter_async_context(orchestrator)
@@ -133,9 +133,9 @@ class Host:
 
     async def _finish_turn(self, more: str) -> Result:
         """Do the first turn, finish one that was cut short, or begin another."""
-        turns = self.files.turns()
+        turns = self.session.turns()
         if not turns:
-            goal = f"{self.about.goal}\n\n{more}".strip()
+            goal = f"{self.session.info.goal}\n\n{more}".strip()
             return await self._turn([Message.user(goal)])
         result = await self._run_turn(turns[-1], None)
         if more and not self._is_quitting:
@@ -143,7 +143,7 @@ class Host:
         return result
 
     async def _turn(self, messages: list[Message]) -> Result:
-        return await self._run_turn(self.files.next_turn(), messages)
+        return await self._run_turn(self.session.next_turn(), messages)
 
     async def _run_turn(self, journal: Path, messages: list[Message] | None) -> Result:
         setup, orchestrator = self.setup, self.orchestrator

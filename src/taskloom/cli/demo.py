@@ -18,7 +18,6 @@ from typing import Final
 from taskloom.app.run_setup import compose
 from taskloom.app.sample_project import GOAL, write_sample
 from taskloom.app.session_host import Host
-from taskloom.app.session_store import SessionFiles
 from taskloom.cli.exit_codes import FINE, TROUBLE
 from taskloom.cli.invocation import program_name
 from taskloom.cli.output import console, print_json_line
@@ -26,6 +25,7 @@ from taskloom.cli.run import host_session
 from taskloom.orchestrator import RunEvent
 from taskloom.runtime import session_dir
 from taskloom.runtime.read_only_log import inspect
+from taskloom.session import SessionStore
 
 SESSION_ID: Final = "demo"
 TASK_ID: Final = "mend-the-shop"
@@ -40,7 +40,7 @@ def demo(given: Namespace) -> int:
     project = Path(given.keep or tempfile.mkdtemp(prefix="taskloom-demo-")).absolute()
     write_sample(project)
     setup = compose(project, environ={"PATH": os.environ.get("PATH", "")})
-    SessionFiles(project, SESSION_ID).create(GOAL, kind="demo")
+    SessionStore(project).create(SESSION_ID, goal=GOAL, kind="demo")
     if not given.json:
         console().print(f"Goal: {GOAL}\nProject: {project}\n", soft_wrap=True, markup=False)
     shown = watcher(choose_kind(json=given.json, plain=given.plain))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from taskloom.app.run_setup import compose
 from taskloom.app.session_host import Host, HostSetup
-from taskloom.app.session_store import About, SessionFiles, list_sessions, new_session_id
 from taskloom.board import TaskStatus
 from taskloom.cli.exit_codes import FINE, INTERRUPTED, TROUBLE
 from taskloom.cli.find_project import find_project
@@ -16,6 +15,7 @@ from taskloom.cli.output import console, note, print_json
 from taskloom.config import FILE_NAME
 from taskloom.errors import Code, RefusedError
 from taskloom.runtime import ListTasks
+from taskloom.session import SessionStore
 
 if TYPE_CHECKING:
     from taskloom.agent import Result
@@ -99,20 +99,16 @@ def open_session(given: Namespace, setup: HostSetup) -> tuple[str, str]:
                 'Say what shall be done: taskloom run "…", or go on with a session: '
                 "taskloom run --resume SESSION",
             )
-        session_id = given.session or new_session_id()
-        SessionFiles(setup.project, session_id, setup.state_dir).create(goal)
-        return session_id, ""
+        store = SessionStore(setup.project, setup.state_dir)
+        return store.create(given.session or "", goal=goal).session_id, ""
     session_id = given.resume
     if session_id == _LAST:
-        known = [about for about in _known(setup) if about.kind == "run"]
+        known = SessionStore(setup.project, setup.state_dir).list()
+        known = [session for session in known if session.info.kind == "run"]
         if not known:
             raise RefusedError(Code.VALIDATION_ERROR, "There is no session here to go on with.")
         session_id = known[0].session_id
     return session_id, goal
-
-
-def _known(setup: HostSetup) -> list[About]:
-    return list_sessions(setup.project, setup.state_dir)
 
 
 async def host_session(
@@ -147,15 +143,15 @@ def _exit_code(result: "Result", *, good: bool) -> int:
 
 def sessions(given: Namespace) -> int:
     """List the sessions of a project."""
-    found = list_sessions(find_project(given), given.state_dir)
+    found = [one.info for one in SessionStore(find_project(given), given.state_dir).list()]
     if given.json:
         print_json(found)
         return FINE
     if not found:
         console().print('No sessions here yet. Begin one: taskloom run "…"')
-    for about in found:
-        goal = " ".join(about.goal.split())
+    for info in found:
+        goal = " ".join(info.goal.split())
         console().print(
-            f"{about.session_id}  {about.created_at:%Y-%m-%d %H:%M}  {goal[:100]}", markup=False
+            f"{info.session_id}  {info.created_at:%Y-%m-%d %H:%M}  {goal[:100]}", markup=False
         )
     return FINE

@@ -4,13 +4,14 @@ from taskloom.runtime.board import Board
 from taskloom.runtime.clock import Clock, SystemClock
 from taskloom.runtime.follow import Record, record_of
 from taskloom.runtime.listing import ListTasks
-from taskloom.runtime.open import open_board, open_board_sync, session_dir
+from taskloom.runtime.open import STATE_DIR, open_board, open_board_sync, session_dir
 from taskloom.runtime.restore import restore
 from taskloom.runtime.sync_board import SyncBoard
 from taskloom.runtime.task_writer import TaskWriter
 from taskloom.runtime.task_writers import TaskWriters
 
 __all__ = [
+    "STATE_DIR",
     "Board",
     "Clock",
     "ListTasks",

@@ -1,12 +1,11 @@
 """Opening the board of one session of a project, for asynchronous and for blocking callers."""
 
-import re
 from pathlib import Path
 from typing import Final
 
 from taskloom.board import DEFAULT_RULES, Rules
 from taskloom.errors import Code, RefusedError
-from taskloom.ids import SessionId
+from taskloom.ids import SESSION_ID_RULE, SessionId, is_session_id
 from taskloom.log import Durability, JsonlLog, Log
 from taskloom.runtime.board import Board
 from taskloom.runtime.clock import Clock
@@ -15,8 +14,7 @@ from taskloom.runtime.task_writers import TaskWriters
 
 DEFAULT_SESSION: Final[SessionId] = "default"
 STATE_DIR: Final = ".taskloom"
-
-_SESSION: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+"""The directory of a project in which its boards and sessions are."""
 
 
 def open_board(
@@ -68,11 +66,10 @@ def session_dir(project: Path, session: SessionId, state_dir: str = STATE_DIR) -
     Raises:
         RefusedError: The session's id cannot be the name of a directory.
     """
-    if not isinstance(session, str) or not _SESSION.fullmatch(session):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
+    if not isinstance(session, str) or not is_session_id(session):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
         raise RefusedError(
             Code.VALIDATION_ERROR,
-            "$.session must be 1 to 128 letters, digits, dots, - and _, and not begin with a "
-            f"dot; got {str(session)[:128]!r}.",
+            f"$.session must be {SESSION_ID_RULE}; got {str(session)[:128]!r}.",
             {"path": "$.session"},
         )
     return project / state_dir / "tasks" / session

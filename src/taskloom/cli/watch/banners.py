@@ -13,8 +13,8 @@ _LINES_MAX: Final = 400
 
 def opening(host: Host) -> list[str]:
     """Say what the session is, and what a host before this one left."""
-    about = host.about
-    lines = [f"session {about.session_id}: {one_line(about.goal)}"]
+    info = host.session.info
+    lines = [f"session {info.session_id}: {one_line(info.goal)}"]
     if host.given_back:
         count = plural(len(host.given_back), "step")
         lines.append(f"{count} came back from a host that died: {some(host.given_back)}")
@@ -45,4 +45,4 @@ def closing(result: Result, host: Host, *, was_quit: bool) -> list[str]:
 
 def resume(host: Host) -> str:
     """Return the command that goes on with a session, from the directory one is in."""
-    return go_on(host.files.session_id, host.setup.project, host.setup.state_dir)
+    return go_on(host.session.session_id, host.setup.project, host.setup.state_dir)

@@ -29,13 +29,13 @@ Object = dict[str, object]
 
 def session(host: Host) -> Object:
     """Return the first line."""
-    about = host.about
+    info = host.session.info
     return {
         "type": "session",
         "version": VERSION,
-        "session_id": about.session_id,
-        "goal": about.goal,
-        "created_at": about.created_at,
+        "session_id": info.session_id,
+        "goal": info.goal,
+        "created_at": info.created_at,
         "given_back": host.given_back,
     }
 

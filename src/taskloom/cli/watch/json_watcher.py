@@ -41,7 +41,7 @@ class JsonWatcher:
         error = result.error
         return {
             "type": "result",
-            "session_id": host.about.session_id,
+            "session_id": host.session.session_id,
             "stop_reason": result.stop_reason,
             "was_quit": self.was_quit,
             "text": result.text,

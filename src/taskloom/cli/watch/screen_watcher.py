@@ -238,8 +238,8 @@ class _Show:
             name = next((run.name for run in runs if run.run_id == controls.confirming), "?")
             confirm = f"Cancel {one_line(name)}? Its step fails, and the Orchestrator decides."
         return RunView(
-            goal=self._host.about.goal,
-            session_id=self._host.about.session_id,
+            goal=self._host.session.info.goal,
+            session_id=self._host.session.info.session_id,
             elapsed=picture.elapsed,
             tasks=picture.tasks,
             runs=runs,

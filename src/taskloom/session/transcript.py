@@ -1,7 +1,6 @@
-"""What was said in a session, line by line, durable in order.
+"""The transcript of a session: its conversation, one record per line, durable in order.
 
-The file is a `RecordLog`. A turn holds its lock from beginning to end, so two processes can take
-turns in one session, and never at once.
+The file is a `RecordLog`. A turn locks it from beginning to end.
 """
 
 from collections.abc import Sequence
@@ -16,13 +15,13 @@ from taskloom.log import RecordLog
 
 
 class Asked(Struct, frozen=True, tag_field="r", tag="asked"):
-    """A turn begins with what the person said."""
+    """The message of the person with which a turn begins."""
 
     message: Message
 
 
 class Said(Struct, frozen=True, omit_defaults=True, tag_field="r", tag="said"):
-    """A reply of the model or a result of a tool, and what was shown besides."""
+    """A reply of the model or a result of a tool, with what the client was shown besides."""
 
     message: Message
     thinking: str = ""
@@ -30,16 +29,16 @@ class Said(Struct, frozen=True, omit_defaults=True, tag_field="r", tag="said"):
 
 
 class Told(Struct, frozen=True, tag_field="r", tag="told"):
-    """What the door itself told the person; the model does not know of it."""
+    """An answer of the interface itself, to a command; the model does not see it."""
 
     asked: str
     text: str
 
 
 class Recalled(Struct, frozen=True, tag_field="r", tag="recalled"):
-    """What the model knows from here on, where hooks have rewritten it.
+    """The last messages as hooks have rewritten them: `dropped` of them are replaced.
 
-    Counted from the end: the beginning may be left out by then.
+    The count is from the end because the beginning may have been left out.
     """
 
     dropped: int
@@ -47,7 +46,7 @@ class Recalled(Struct, frozen=True, tag_field="r", tag="recalled"):
 
 
 class Over(Struct, frozen=True, tag_field="r", tag="over"):
-    """The turn was answered."""
+    """The end of a turn."""
 
     stop_reason: str
 
@@ -56,25 +55,25 @@ Record: TypeAlias = Asked | Said | Told | Recalled | Over
 
 
 class Transcript:
-    """One session's file. Every method blocks; use it from one thread at a time."""
+    """The transcript file of one session. Every method blocks; use one thread at a time."""
 
     def __init__(self, path: Path) -> None:
-        """Name the file; it is made with the first turn."""
+        """Name the file; the first turn creates it."""
         self._log = RecordLog[Record](path, Record)
 
     def begin(self) -> list[Record]:
-        """Begin a turn: lock the file, and return what was said since this was last called.
+        """Lock the file for a turn; return the records added since this was last called.
 
         Raises:
-            RefusedError: a turn of this session is under way elsewhere.
+            RefusedError: another process has the file locked.
             StorageError: the file cannot be used, or is damaged.
         """
         log = self._log
         if not log.try_lock():
             raise RefusedError(
-                Code.PATH_CONFLICT,
-                "Another process is in a turn of this session. Wait until it has ended, or begin "
-                "a new session.",
+                Code.SESSION_BUSY,
+                "Another process is in a turn of this session. Wait until that turn has ended, or "
+                "start a new session.",
                 {"path": str(log.path)},
             )
         try:
@@ -83,7 +82,7 @@ class Transcript:
             log.unlock()
             raise StorageError(
                 f"The transcript {log.path} cannot be trusted: {damage}. It was left as it is; "
-                "begin a new session.",
+                "start a new session.",
                 {"path": str(log.path)},
             ) from damage
         except BaseException:
@@ -100,7 +99,7 @@ class Transcript:
         self._log.append(records)
 
     def end(self) -> None:
-        """End the turn: others may have the file."""
+        """Unlock the file."""
         self._log.unlock()
 
     def close(self) -> None:

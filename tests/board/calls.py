@@ -69,10 +69,13 @@ def write(stage: Stage, pick: Pick) -> Call:
     holder = _run(stage, step.claimed_by_run_id) if step and step.claimed_by_run_id else BOSS
     actor = pick((holder, holder, holder, BOSS, _anybody(stage, pick)))
     fence = step.claim_seq if step else 0
+    status = pick((None, *StepStatus, StepStatus.COMPLETED, StepStatus.COMPLETED))
+    done = status is StepStatus.COMPLETED
     return UpdateStep(
         task_id=TASK,
         step_id=step_id,
-        status=pick((None, *StepStatus, StepStatus.COMPLETED, StepStatus.COMPLETED)),
+        status=status,
+        result_data=pick((None, {"n": [1, None]}) if done else (None,) * 9 + (["early"],)),
         result_summary=pick((None, "R1", "R2")),
         artifact_ids=pick((None, (), ("x", "y"))),
         reason=pick((None, "Why")),
@@ -120,7 +123,9 @@ def _add(stage: Stage, pick: Pick) -> dict[str, Any]:
     fresh = f"n{stage.task.next_order}"
     on = [_any(stage, pick) for _ in range(pick((0, 1, 2)))]
     new = {"step_id": pick((fresh, fresh, "n0", _any(stage, pick))), "title": "New"}
-    more = {"depends_on_step_ids": on, "required": pick((True, False))}
+    more: dict[str, Any] = {"depends_on_step_ids": on, "required": pick((True, False))}
+    if pick((True, False)):
+        more["metadata"] = {"page": 0}
     return {"op": "add_step", "step": {**new, **more, "worker_pool_id": pick(POOLS)}}
 
 
@@ -131,6 +136,7 @@ def _content(stage: Stage, pick: Pick) -> dict[str, Any]:
             {"summary": "S3", "title": "T4"},
             {"required": pick((True, False))},
             {"worker_pool_id": pick(POOLS)},
+            {"metadata": {"page": pick((1, 2))}},
             {"depends_on_step_ids": [_any(stage, pick) for _ in range(pick((0, 1, 2)))]},
         )
     )

@@ -72,6 +72,9 @@ class MStep:
     result: str | None = None
     reason: str | None = None
     artifacts: tuple[str, ...] = ()
+    data: object = None
+    attempts: int = 0
+    metadata: object = None
     changed_after_dispatch: bool = False
 
     def release(self) -> None:
@@ -198,6 +201,7 @@ class Model:
             raise ModelRefusedError("step_not_ready")
         step.status, step.agent, step.run = "claimed", actor.agent_id, actor.run_id
         step.lease, step.fence, step.changed_after_dispatch = now + self.lease, fence, False
+        step.attempts += 1
         self.task.claims[actor.run_id] = command.step_id
 
     def _hold(
@@ -215,7 +219,7 @@ class Model:
     def _write(self, command: UpdateStep, actor: Actor, now: datetime) -> None:
         step, wanted = self._step(command.step_id), command.status
         worker = actor.role == "worker"
-        if wanted == "ready":
+        if wanted == "ready" or (command.result_data is not None and wanted != "completed"):
             raise ModelRefusedError("validation_error")
         if worker:
             self._hold(step, command.step_id, actor, command.fence, now)
@@ -233,6 +237,7 @@ class Model:
             step.result = command.result_summary
         if command.artifact_ids is not None:
             step.artifacts = tuple(command.artifact_ids)
+        step.data = command.result_data or step.data
 
     def _move(
         self, step: MStep, wanted: str, reason: str | None, table: Mapping[str, Sequence[str]]
@@ -304,6 +309,7 @@ class Model:
             on=tuple(dict.fromkeys(new.get("depends_on_step_ids", ()))),
             required=new.get("required", True),
             pool=new.get("worker_pool_id", "default"),
+            metadata=new.get("metadata"),
         )
 
     def _update_step(self, op: Mapping[str, Any]) -> None:
@@ -313,6 +319,7 @@ class Model:
         step.title, step.summary = new.get("title", step.title), new.get("summary", step.summary)
         step.required = new.get("required", step.required)
         step.pool = new.get("worker_pool_id", step.pool)
+        step.metadata = new.get("metadata", step.metadata)
         step.on = tuple(dict.fromkeys(new.get("depends_on_step_ids", step.on)))
         step.changed_after_dispatch |= step.status in HELD
 

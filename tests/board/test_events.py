@@ -31,13 +31,13 @@ PAYLOAD_FIELDS = {
     "task_step_started": "previous_status status lease_expires_at",
     "task_step_updated": "previous_status status result_summary artifact_ids lease_expires_at",
     "task_step_blocked": "previous_status reason result_summary artifact_ids",
-    "task_step_completed": "previous_status result_summary artifact_ids",
+    "task_step_completed": "previous_status result_summary artifact_ids result_data",
     "task_step_failed": "previous_status reason result_summary artifact_ids",
     "task_step_cancelled": "previous_status reason result_summary",
     "task_step_reopened": "previous_status status reason",
     "task_step_lease_expired": "previous_status claimed_by_agent_id claimed_by_run_id expired_at",
 }
-"""As TB-1001 and TB-1002 write them."""
+"""As TB-1001 and TB-1002 write them, and LB-206: `result_data` is in the line only if given."""
 
 
 @pytest.mark.spec("TB-1001", "TB-1002")

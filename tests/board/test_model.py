@@ -79,6 +79,7 @@ def seen(stage: Stage) -> dict[str, tuple[object, ...]]:
             *(step.required, step.worker_pool_id, step.claimed_by_agent_id),
             *(step.claimed_by_run_id, step.lease_expires_at, step.result_summary),
             *(step.reason, step.artifact_ids, step.updated_after_dispatch),
+            *(step.result_data, step.attempts, step.metadata),
         )
         for step in task.steps.values()
     }
@@ -94,6 +95,7 @@ def expected(model: Model) -> dict[str, tuple[object, ...]]:
             *(step.required, step.pool, step.agent),
             *(step.run, step.lease, step.result),
             *(step.reason, step.artifacts, step.changed_after_dispatch),
+            *(step.data, step.attempts, step.metadata),
         )
         for name, step in task.steps.items()
     }

@@ -21,7 +21,15 @@ from taskloom.board.commands import (
 )
 from taskloom.board.decide.command import check_request, decide
 from taskloom.board.decide.create import decide_create
-from taskloom.board.events import PAYLOADS, Event, Payload, StepSnapshot, TaskCreated, TaskSnapshot
+from taskloom.board.events import (
+    PAYLOADS,
+    Event,
+    Payload,
+    StepCompleted,
+    StepSnapshot,
+    TaskCreated,
+    TaskSnapshot,
+)
 from taskloom.board.operations import (
     AddDependency,
     AddStep,
@@ -102,6 +110,7 @@ __all__ = [
     "RunOutcome",
     "Scope",
     "Step",
+    "StepCompleted",
     "StepPage",
     "StepSnapshot",
     "StepStatus",

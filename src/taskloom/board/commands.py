@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from taskloom.board.operations import NewStep, Operation
 from taskloom.board.status import StepStatus
+from taskloom.board.validation import JsonData
 from taskloom.ids import CommandId, Seq, StepId, TaskId
 
 
@@ -48,6 +49,8 @@ class UpdateStep:
     status: StepStatus | None = None
     result_summary: str | None = None
     artifact_ids: tuple[str, ...] | None = None
+    result_data: JsonData = None
+    """JSON data beside `result_summary`, with status completed; None is none."""
     reason: str | None = None
     fence: Seq | None = None
     """The sequence number of the claim this write belongs to; see `Receipt.fence`."""

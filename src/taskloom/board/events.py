@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from taskloom.board.status import EventType, StepStatus, TaskStatus
+from taskloom.board.validation import JsonData
 from taskloom.ids import StepId
 
 
@@ -23,6 +24,8 @@ class StepSnapshot:
     depends_on_step_ids: list[str] = field(default_factory=list[str])
     required: bool = True
     worker_pool_id: str | None = None
+    metadata: JsonData = None
+    """The line has this field only if there is metadata."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -178,6 +181,8 @@ class StepCompleted:
     previous_status: StepStatus
     result_summary: str | None = None
     artifact_ids: list[str] | None = None
+    result_data: JsonData = None
+    """The line has this field only if there is data."""
 
 
 @dataclass(slots=True)

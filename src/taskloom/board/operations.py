@@ -11,6 +11,7 @@ from typing import ClassVar, Final, TypeAlias, cast
 from taskloom.board import validation
 from taskloom.board.rules import Rules
 from taskloom.board.status import TaskStatus
+from taskloom.board.validation import JsonData
 from taskloom.ids import PoolId, StepId
 
 
@@ -24,6 +25,8 @@ class NewStep:
     depends_on_step_ids: tuple[StepId, ...] = ()
     required: bool = True
     worker_pool_id: PoolId | None = None
+    metadata: JsonData = None
+    """A JSON object for its worker: what to work on, in a form that a program reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,7 @@ class UpdateFields:
     depends_on_step_ids: tuple[StepId, ...] | None = None
     required: bool | None = None
     worker_pool_id: PoolId | None = None
+    metadata: JsonData = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +146,7 @@ STEP_FIELDS: Final = (
     "depends_on_step_ids",
     "required",
     "worker_pool_id",
+    "metadata",
 )
 
 _ANY_FIELD: Final = (
@@ -175,6 +180,7 @@ def parse_step(value: object, path: str, rules: Rules) -> NewStep:
         depends_on_step_ids=_dependencies(given.get("depends_on_step_ids", ()), path, rules),
         required=validation.flag(given.get("required", True), f"{path}.required"),
         worker_pool_id=None if pool is None else _pool(pool, path),
+        metadata=_metadata(given.get("metadata"), path, rules),
     )
 
 
@@ -216,6 +222,8 @@ def dump_step(step: NewStep) -> dict[str, object]:
         raw["required"] = step.required
     if step.worker_pool_id is not None:
         raw["worker_pool_id"] = step.worker_pool_id
+    if step.metadata is not None:
+        raw["metadata"] = step.metadata
     return raw
 
 
@@ -267,6 +275,7 @@ def _update_step(value: object, path: str, rules: Rules) -> Operation:
             if "required" in new
             else None,
             worker_pool_id=_pool(new["worker_pool_id"], where) if "worker_pool_id" in new else None,
+            metadata=_metadata(new.get("metadata"), where, rules),
         ),
         reason=_reason(given, path, rules),
     )
@@ -327,6 +336,16 @@ def _dependencies(value: object, path: str, rules: Rules) -> tuple[StepId, ...]:
 
 def _pool(value: object, path: str) -> PoolId:
     return validation.safe_id(value, f"{path}.worker_pool_id")
+
+
+def _metadata(value: object, path: str, rules: Rules) -> JsonData:
+    if value is None:
+        return None
+    where = f"{path}.metadata"
+    if not isinstance(value, Mapping):
+        validation.refuse(where, f"must be an object, not {validation.kind(value)}.")
+    found = cast("Mapping[object, object]", value)
+    return validation.json_data(found, where, most_bytes=rules.data_bytes_max)
 
 
 def _reason(given: Mapping[str, object], path: str, rules: Rules) -> str | None:

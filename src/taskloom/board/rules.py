@@ -22,6 +22,8 @@ class Rules:
     title_bytes_max: int = 2_000
     summary_bytes_max: int = 100_000
     result_bytes_max: int = 200_000
+    data_bytes_max: int = 200_000
+    """Of a result's data and of a step's metadata, each as JSON."""
     artifacts_max: int = 1_000
 
 

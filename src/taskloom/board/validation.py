@@ -5,7 +5,8 @@ do (`$.steps[0].title`), because the reader of the error is often a model that m
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, NoReturn, cast
+from math import isfinite
+from typing import Any, Final, NoReturn, TypeAlias, cast
 
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import ID_CHARS_MAX, is_safe_id
@@ -13,6 +14,14 @@ from taskloom.text import clip
 
 _SHOWN_MAX: Final = 100
 """How much of a wrong value an error repeats; a model's slip may be long."""
+
+
+JsonData: TypeAlias = Any
+"""Objects, lists, strings, numbers, booleans and null, as `json_data` returns them."""
+
+_DEPTH_MAX: Final = 64
+_INTS: Final = range(-(1 << 63), 1 << 64)
+"""The whole numbers that a line of the log can hold."""
 
 
 def refuse(path: str, why: str, **details: object) -> NoReturn:
@@ -125,6 +134,64 @@ def one_of(value: object, path: str, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         seen = shown(value) if isinstance(value, str) else kind(value)
         refuse(path, f"must be one of {', '.join(choices)}; got {seen!r}.")
+    return value
+
+
+def json_data(value: object, path: str, *, most_bytes: int) -> JsonData:
+    """Return a copy of `value` as plain JSON data that is not too big."""
+    left = most_bytes
+
+    def count(size: int) -> None:
+        # Counted on the way: neither a huge value nor one that contains itself is read to its end.
+        nonlocal left
+        left -= size
+        if left < 0:
+            refuse(path, f"is more than {most_bytes} bytes of JSON.", limit=most_bytes)
+
+    def copied(item: object, where: str, depth: int) -> JsonData:
+        if depth > _DEPTH_MAX:
+            refuse(path, f"is nested more than {_DEPTH_MAX} levels deep.", limit=_DEPTH_MAX)
+        count(2)
+        if isinstance(item, Mapping):
+            plain: dict[str, JsonData] = {}
+            for name, one in cast("Mapping[object, object]", item).items():
+                key = text(name, f"{where}, a key,", most_bytes=most_bytes)
+                count(len(key) + 4)
+                plain[key] = copied(one, f"{where}.{shown(key)}", depth + 1)
+            return plain
+        if isinstance(item, list | tuple):
+            listed = cast("Sequence[object]", item)
+            return [copied(one, f"{where}[{at}]", depth + 1) for at, one in enumerate(listed)]
+        if isinstance(item, str):
+            word = text(item, where, most_bytes=most_bytes)
+            count(len(word) if word.isascii() else len(word.encode()))
+            return word
+        return _number_or_none(item, where)
+
+    return copied(value, path, 0)
+
+
+def _number_or_none(value: object, path: str) -> JsonData:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        if value not in _INTS:
+            refuse(path, "is too big for a number of JSON; send it as a string.")
+        return int(value)
+    if isinstance(value, float):
+        if not isfinite(value):
+            refuse(path, "is not finite, and JSON has no such number; send null or a string.")
+        return float(value)
+    refuse(path, f"is {kind(value)}, which JSON cannot hold.")
+
+
+def copy_json(value: object) -> JsonData:
+    """Return a copy of plain JSON data that its reader may change."""
+    if isinstance(value, dict):
+        named = cast("dict[str, object]", value)
+        return {name: copy_json(one) for name, one in named.items()}
+    if isinstance(value, list):
+        return [copy_json(one) for one in cast("list[object]", value)]
     return value
 
 

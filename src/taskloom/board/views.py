@@ -8,6 +8,7 @@ from typing import Final
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Task
 from taskloom.board.status import STEP_OVER, StepStatus, TaskStatus
+from taskloom.board.validation import JsonData, copy_json
 from taskloom.ids import AgentId, EventId, PoolId, RunId, Seq, StepId, TaskId
 
 
@@ -35,6 +36,12 @@ class StepView:
     """The title its last claimer saw, when it has changed since."""
     dispatched_summary: str | None = None
     """The summary its last claimer saw, when it has changed since."""
+    result_data: JsonData = None
+    """The JSON data of its result."""
+    attempts: int = 0
+    """How many times it was claimed."""
+    metadata: JsonData = None
+    """The JSON data it was planned with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +159,9 @@ def view_step(step: Step) -> StepView:
         updated_after_dispatch=step.updated_after_dispatch,
         dispatched_title=seen[0] if seen else None,
         dispatched_summary=seen[1] if seen else None,
+        result_data=step.result_data if step.result_data is None else copy_json(step.result_data),
+        attempts=step.attempts,
+        metadata=step.metadata if step.metadata is None else copy_json(step.metadata),
     )
 
 

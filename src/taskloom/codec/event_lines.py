@@ -5,12 +5,21 @@ makes replay quick. Names on the wire are the ones written in `EventType`, never
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple, Protocol, cast
 
 import msgspec
 
-from taskloom.board import PAYLOADS, Event, Payload, Recorded
+from taskloom.board import (
+    PAYLOADS,
+    Event,
+    Payload,
+    Recorded,
+    StepCompleted,
+    StepSnapshot,
+    TaskCreated,
+)
 from taskloom.codec.frame import Chain
 from taskloom.codec.torn_tail import DECODE_ERRORS
 from taskloom.errors import DamagedLogError
@@ -59,6 +68,39 @@ class _Out(msgspec.Struct, kw_only=True, omit_defaults=True):
     created_at: datetime
     command_id: str | None = None
     tx: tuple[int, int, int]
+
+
+def _as_written(payload: Payload) -> Payload:
+    """Return a payload whose optional fields are left out of the line if they are empty.
+
+    These fields were added after the first logs; a line that does not use them has not changed.
+    """
+    if type(payload) is StepCompleted and payload.result_data is None:
+        before, result, artifacts = (
+            payload.previous_status,
+            payload.result_summary,
+            payload.artifact_ids,
+        )
+        return StepCompleted(before, result, artifacts, msgspec.UNSET)
+    if type(payload) is TaskCreated:
+        return TaskCreated(
+            replace(payload.task, steps=list(map(_step_as_written, payload.task.steps)))
+        )
+    return payload
+
+
+def _step_as_written(step: StepSnapshot) -> StepSnapshot:
+    if step.metadata is not None:
+        return step
+    return StepSnapshot(
+        step_id=step.step_id,
+        title=step.title,
+        summary=step.summary,
+        depends_on_step_ids=step.depends_on_step_ids,
+        required=step.required,
+        worker_pool_id=step.worker_pool_id,
+        metadata=msgspec.UNSET,
+    )
 
 
 _NEEDED: Final[list[tuple[str, object] | tuple[str, object, object]]] = [
@@ -117,7 +159,7 @@ def encode(
                 actor_run_id=origin.run_id,
                 task_id=origin.task_id,
                 step_id=event.step_id,
-                payload=event.payload,
+                payload=_as_written(event.payload),
                 created_at=origin.at,
                 command_id=origin.command_id,
                 tx=(place, size, base),

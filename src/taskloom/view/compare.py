@@ -7,8 +7,8 @@ from taskloom.board import StepView, TaskView
 from taskloom.ids import Seq, StepId, TaskId
 
 _TASK_FIELDS: Final = ("title", "summary", "status", "result_summary", "reason")
-_UNTOLD: Final = frozenset({"step_id", "created_at", "updated_at"})
-"""When a step was touched is not what changed in it."""
+_UNTOLD: Final = frozenset({"step_id", "created_at", "updated_at", "attempts"})
+"""When a step was touched, and how often it was claimed, is not what changed in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Titles, results and reasons come from models and their tools. A control characte
 shown as what it is (`\x1b`), so no text of a board can move a cursor or colour a screen.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -43,6 +44,11 @@ def one_line(text: str, most: int = LINE_MAX) -> str:
     """Return a text on one line, cut with an ellipsis."""
     # Clipped before it is cleaned, which costs a step per character, and after, which lengthens.
     return clip(clean(clip_line(text, most)), most)
+
+
+def json_text(value: object) -> str:
+    """Return JSON data as JSON."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def moment(at: datetime | None) -> str:

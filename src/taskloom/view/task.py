@@ -12,7 +12,7 @@ from taskloom.board import StepStatus, StepView
 from taskloom.runtime.read_only_log import Inspection
 from taskloom.view.columns import Cells, Columns
 from taskloom.view.dag_layout import DEPTH_MAX, Row, layout_dag
-from taskloom.view.format import clean, counts, lease, moment, one_line, plural, some
+from taskloom.view.format import clean, counts, json_text, lease, moment, one_line, plural, some
 from taskloom.view.step_filter import Choice
 from taskloom.view.style import mark, progress, status_word
 
@@ -159,6 +159,8 @@ def _notes(step: StepView, now: datetime) -> list[Text]:
     if not step.required:
         title.append(" (optional)", "dim")
     notes = [title]
+    if step.metadata is not None:
+        notes.append(Text(f"metadata: {one_line(json_text(step.metadata))}", "dim"))
     if step.claimed_by_agent_id:
         held = f"by {one_line(step.claimed_by_agent_id)}"
         end = step.lease_expires_at
@@ -167,6 +169,8 @@ def _notes(step: StepView, now: datetime) -> list[Text]:
         notes.append(Text(f"reason: {one_line(step.reason)}", "yellow"))
     if step.result_summary and step.result_summary != step.reason:
         notes.append(Text(f"result: {one_line(step.result_summary)}", "dim"))
+    if step.result_data is not None:
+        notes.append(Text(f"data: {one_line(json_text(step.result_data))}", "dim"))
     if step.updated_after_dispatch:
         notes.append(Text("changed after dispatch, see below", "yellow"))
     return notes

@@ -83,6 +83,7 @@ def _steps(command: CreateTask, rules: Rules) -> list[StepSnapshot]:
             depends_on_step_ids=list(new.depends_on_step_ids),
             required=new.required,
             worker_pool_id=new.worker_pool_id or rules.default_worker_pool,
+            metadata=new.metadata,
         )
     _check_dag(steps)
     return list(steps.values())

@@ -111,7 +111,7 @@ def _over(step: Step) -> RefusedError:
 
 
 def _checked(command: UpdateStep, rules: Rules) -> UpdateStep:
-    """Return the command with every value read; the very same one where nothing is to mend."""
+    """Return the command with every value read; the very same one where nothing is to change."""
     status = command.status
     if status is not None:
         status = StepStatus(validation.one_of(status, "$.status", _STATUSES))
@@ -122,6 +122,11 @@ def _checked(command: UpdateStep, rules: Rules) -> UpdateStep:
         artifacts = validation.texts(
             artifacts, "$.artifact_ids", most=rules.artifacts_max, most_bytes=rules.title_bytes_max
         )
+    data = command.result_data
+    if data is not None:
+        if status is not StepStatus.COMPLETED:
+            validation.refuse("$.result_data", "is for a completed step; set status completed.")
+        data = validation.json_data(data, "$.result_data", most_bytes=rules.data_bytes_max)
     most = rules.result_bytes_max
     result, reason = command.result_summary, command.reason
     if result is not None:
@@ -129,10 +134,15 @@ def _checked(command: UpdateStep, rules: Rules) -> UpdateStep:
     if reason is not None:
         reason = validation.text(reason, "$.reason", most_bytes=most)
     same = result is command.result_summary and reason is command.reason
-    if same and status is command.status and artifacts == command.artifact_ids:
+    if same and data is None and status is command.status and artifacts == command.artifact_ids:
         return command
     return replace(
-        command, status=status, artifact_ids=artifacts, result_summary=result, reason=reason
+        command,
+        status=status,
+        artifact_ids=artifacts,
+        result_data=data,
+        result_summary=result,
+        reason=reason,
     )
 
 
@@ -223,7 +233,7 @@ def _blocked(before: StepStatus, command: UpdateStep, _lease: datetime | None) -
 
 
 def _completed(before: StepStatus, command: UpdateStep, _lease: datetime | None) -> ev.StepPayload:
-    return ev.StepCompleted(before, command.result_summary, _listed(command))
+    return ev.StepCompleted(before, command.result_summary, _listed(command), command.result_data)
 
 
 def _failed(before: StepStatus, command: UpdateStep, _lease: datetime | None) -> ev.StepPayload:

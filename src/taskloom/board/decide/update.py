@@ -130,7 +130,7 @@ class _Update:
     def _update_step(self, place: int, operation: op.UpdateStepContent) -> None:
         draft = self._draft(place, operation.step_id)
         new = operation.fields
-        weighty = (new.depends_on_step_ids, new.required, new.worker_pool_id)
+        weighty = (new.depends_on_step_ids, new.required, new.worker_pool_id, new.metadata)
         if any(value is not None for value in weighty):
             self._require_open(place, draft)
         if new.depends_on_step_ids is not None:

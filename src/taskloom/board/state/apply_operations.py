@@ -25,6 +25,7 @@ _ANYTHING: Final = Rules(
     dependencies_max=_UNBOUNDED,
     title_bytes_max=_UNBOUNDED,
     summary_bytes_max=_UNBOUNDED,
+    data_bytes_max=_UNBOUNDED,
 )
 """What was once accepted stays readable, whatever the limits are today."""
 
@@ -55,6 +56,7 @@ def plant(task: Task, snapshots: Sequence[StepSnapshot], at: datetime) -> None:
             order,
             ranks[given.step_id],
             len(given.depends_on_step_ids),
+            metadata=given.metadata,
         )
         if given.required:
             task.required_open += 1
@@ -135,6 +137,7 @@ class _Patch:
             self._at,
             task.next_order,
             task.next_rank,
+            metadata=new.metadata,
         )
         task.steps[new.step_id] = step
         task.next_order += 1
@@ -153,6 +156,8 @@ class _Patch:
             step.summary = new.summary
         if new.depends_on_step_ids is not None:
             step.depends_on_step_ids = new.depends_on_step_ids
+        if new.metadata is not None:
+            step.metadata = new.metadata
         if new.required is not None and step.status is not StepStatus.COMPLETED:
             self._task.required_open += new.required - step.required
         if new.required is not None:

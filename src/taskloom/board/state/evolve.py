@@ -164,6 +164,7 @@ def _claimed(task: Task, step: Step, event: ev.StepClaimed, seq: Seq) -> None:
     step.claimed_by_agent_id = event.claimed_by_agent_id
     run = step.claimed_by_run_id = event.claimed_by_run_id
     step.claim_seq = seq
+    step.attempts += 1
     step.dispatched = (step.title, step.summary)
     step.updated_after_dispatch = False
     task.claims[run] = step.step_id
@@ -196,6 +197,7 @@ def _blocked(task: Task, step: Step, event: ev.StepBlocked, _seq: Seq) -> None:
 def _completed(task: Task, step: Step, event: ev.StepCompleted, _seq: Seq) -> None:
     _move(task, step, event, StepStatus.COMPLETED, _COMPLETED_FROM)
     _write_result(step, event.result_summary, event.artifact_ids)
+    step.result_data = event.result_data
     step.reason = None
     _release(step)
     if step.required:

@@ -78,6 +78,7 @@ def force_step(
     step.updated_at = at
     if event is EventType.STEP_CLAIMED:
         step.claim_seq = seq
+        step.attempts += 1
         step.dispatched = (step.title, step.summary)
         task.claims[_text(step.claimed_by_run_id)] = step_id
     if to is StepStatus.PENDING:
@@ -109,11 +110,8 @@ def _snapshot(raw: Raw) -> StepSnapshot:
 def _fill(task: Task, step: Step, raw: Raw, before: Task | None) -> None:
     old = before.steps.get(step.step_id) if before is not None else None
     if old is not None:
-        step.created_at, step.claim_seq, step.dispatched = (
-            old.created_at,
-            old.claim_seq,
-            old.dispatched,
-        )
+        step.created_at, step.dispatched = old.created_at, old.dispatched
+        step.claim_seq, step.attempts = old.claim_seq, old.attempts
     step.updated_at = _moment(raw.get("updated_at")) or step.updated_at
     extra = raw.get("metadata")
     if isinstance(extra, Mapping):

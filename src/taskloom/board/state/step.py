@@ -4,12 +4,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from taskloom.board.status import StepStatus
+from taskloom.board.validation import JsonData
 from taskloom.ids import AgentId, PoolId, RunId, Seq, StepId
 
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One step. Lists are tuples: they are replaced, never changed, so views may share them."""
+    """One step. Lists are tuples: they are replaced, never changed, so views may share them.
+
+    JSON data is never changed either, and copied for each view.
+    """
 
     step_id: StepId
     title: str
@@ -35,6 +39,10 @@ class Step:
     result_summary: str | None = None
     reason: str | None = None
     artifact_ids: tuple[str, ...] = ()
+    result_data: JsonData = None
+    attempts: int = 0
+    """How many times it was claimed."""
+    metadata: JsonData = None
     dispatched: tuple[str, str] | None = None
     """Title and summary as the last claimer saw them."""
     updated_after_dispatch: bool = False

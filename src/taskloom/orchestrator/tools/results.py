@@ -112,11 +112,14 @@ def _plain(error: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in error.items() if value not in ({}, None)}
 
 
+_JSON_FIELDS: Final = frozenset({"data", "result_data", "metadata"})
+
+
 def _trimmed(value: Any) -> Any:
     """Leave out what says nothing: nulls and empty lists inside objects, but not in data."""
     if isinstance(value, dict):
         given = cast("dict[str, Any]", value).items()
-        items = [(n, item if n == "data" else _trimmed(item)) for n, item in given]
+        items = [(n, item if n in _JSON_FIELDS else _trimmed(item)) for n, item in given]
         return {name: item for name, item in items if item is not None and item != []}
     if isinstance(value, list):
         return [_trimmed(item) for item in value]  # pyright: ignore[reportUnknownVariableType]  # JSON: any values
@@ -153,7 +156,9 @@ def step_of(step: StepView, *, brief: bool = False) -> dict[str, Any]:
     if not brief:
         shown["summary"] = step.summary or None
         shown["result_summary"] = step.result_summary
+        shown["result_data"] = step.result_data
         shown["artifact_ids"] = list(step.artifact_ids)
+        shown["metadata"] = step.metadata
     return shown
 
 

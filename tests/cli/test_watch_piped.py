@@ -49,7 +49,7 @@ def test_lines_tell_what_is_worth_reading_and_nothing_is_obeyed(tmp_path: Path) 
     assert "\x1b" not in out
     told = [line.partition(" ")[2] if line[:1].isdigit() else line for line in out.splitlines()]
     assert told[0] == "session s1: Tidy up the parser"
-    assert told[1:3] == ["orchestrator: I will plan it.", "Task tidy: Tidy up (3 steps)"]
+    assert told[1:3] == ["orchestrator: I will plan it.", "Task tidy created: Tidy up (3 steps)"]
     order = [
         "a claimed by ann",
         "a failed: worker_failed; ValueError: a broke",

@@ -36,7 +36,7 @@ def test_the_board_stands_below_the_story_and_stays_there_at_the_end(tmp_path: P
         rule = max(at for at, line in enumerate(terminal.lines) if line == "─" * 99)
         above, below = terminal.lines[:rule], terminal.lines[rule + 1 :]
         assert above[:2] == ["session s1: Tidy up the parser", "I will plan it."]
-        assert above[2].endswith("Task tidy: Tidy up (3 steps)")
+        assert above[2].endswith("Task tidy created: Tidy up (3 steps)")
         assert below[0] == "Tidy up the parser  s1"
         assert below[1].startswith("─" * 24 + " 0 of 3 steps")
         assert below[1].endswith("1 pending, 2 running")
@@ -119,7 +119,7 @@ def test_a_worker_is_cancelled_only_after_a_yes(tmp_path: Path) -> None:
         terminal.press("c")
         terminal.until("Cancel ann?")
         terminal.press("y")
-        terminal.until("ann stopped, a")
+        terminal.until("ann stopped on a")
         assert statuses(tmp_path)["a"] is StepStatus.FAILED
         finish(terminal, "b")
         terminal.until("a reopened", "a claimed by ann")

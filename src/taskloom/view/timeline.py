@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from taskloom.runtime.read_only_log import Entry
-from taskloom.view.event_line import gist
+from taskloom.view.event_line import event_details
 from taskloom.view.format import clean, moment, one_line
 
 _EVENT_WIDTH = len("task_step_lease_expired")
@@ -44,7 +44,7 @@ class Timeline:
                     clean(entry.event_type),
                     one_line(entry.step_id or ""),
                     one_line(entry.actor_agent_id or ""),
-                    gist(entry.event_type, entry.payload),
+                    event_details(entry.event_type, entry.payload),
                 )
             )
         )

@@ -14,8 +14,8 @@ from taskloom.cli.watch.typed_answers import TypedAnswers
 from taskloom.cli.watch.watch_session import watching
 from taskloom.ids import RunId
 from taskloom.orchestrator import ORCHESTRATOR, RunOutput, SessionEvent
+from taskloom.view.event_line import event_line
 from taskloom.view.format import one_line
-from taskloom.view.run.event_line import narrate
 
 
 class LinesWatcher:
@@ -61,9 +61,9 @@ class LinesWatcher:
     def _tell(self, happened: list[SessionEvent], said: list[tuple[RunId, RunOutput]]) -> str:
         """Tell what a look found: first the words that led to something, last the final ones."""
         lines = [
-            f"{_at(session_event.at)} {told.text}"
+            f"{_at(session_event.at)} {line.text}"
             for session_event in happened
-            if (told := narrate(session_event)) is not None
+            if (line := event_line(session_event)) is not None
         ]
         before: list[str] = []
         for run_id, each in said:

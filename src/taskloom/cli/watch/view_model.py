@@ -13,8 +13,8 @@ from taskloom.cli.watch.event_source import BoardEvents, RunStreams, looker
 from taskloom.errors import TaskloomError
 from taskloom.ids import RunId, TaskId
 from taskloom.orchestrator import ORCHESTRATOR, RunInfo, SessionEvent
+from taskloom.view.event_line import event_line
 from taskloom.view.format import one_line
-from taskloom.view.run.event_line import narrate
 from taskloom.view.run.model import WorkerRunView
 from taskloom.view.run.output import OutputBuffer
 from taskloom.view.run.task_window import TaskWindow, look_at
@@ -102,10 +102,10 @@ class ViewModel:
             self.is_new = True
             if each.task_id is not None and each.wal_seq is not None:
                 self._changed.add(each.task_id)
-            told = narrate(each)
-            if told is not None:
+            line = event_line(each)
+            if line is not None:
                 text = Text(f"{each.at:%H:%M:%S} ", "dim")
-                lines.append(text.append(told.text, mark(told.look).style if told.look else ""))
+                lines.append(text.append(line.text, mark(line.status).style if line.status else ""))
         if len(lines) > _TOLD_AT_ONCE:
             left = len(lines) - _TOLD_AT_ONCE
             lines[:left] = [

@@ -16,7 +16,7 @@ from taskloom.session import SessionStore
 pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).with_name("hosted.py")
-STEPS = {"survey", "mend-prices", "mend-discounts", "check", "report"}
+STEPS = {"survey", "fix-prices", "fix-discounts", "check", "report"}
 MOMENTS = 20
 
 
@@ -48,7 +48,7 @@ def sample(project: Path, session_id: str = "s1") -> Path:
 
 def check_events(project: Path, session_id: str) -> None:
     """See that the Task has ended, and every step was completed once and no more."""
-    wal = project / ".taskloom" / "tasks" / session_id / "mend-the-shop.wal.jsonl"
+    wal = project / ".taskloom" / "tasks" / session_id / "fix-the-shop.wal.jsonl"
     log = [json.loads(line) for line in wal.read_text().splitlines()]
     assert log[-1]["event_type"] == "task_completed"
     done = Counter(e["step_id"] for e in log if e["event_type"] == "task_step_completed")
@@ -59,7 +59,7 @@ def check_the_end(project: Path, ended: subprocess.CompletedProcess[str]) -> dic
     assert ended.returncode == 0, ended.stderr
     told: dict[str, Any] = json.loads(ended.stdout)
     assert told["stop_reason"] == "completed"
-    assert told["text"].startswith("The shop is mended")
+    assert told["text"].startswith("The shop is fixed")
     assert told["open"] == []
     check_events(project, "s1")
     assert "All tests pass" in (project / "REPORT.md").read_text()

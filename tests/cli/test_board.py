@@ -27,7 +27,7 @@ def test_list_leaves_out_what_has_ended_unless_asked(stage: Stage) -> None:
     ended = taskloom("board", "list", cwd=stage.project)
     assert ended.code == 0
     assert [line.split()[1] for line in ended.out.splitlines()[1:]] == ["diamond"]
-    assert "1 ended, not shown; --all shows them" in ended.err
+    assert "1 ended Task not shown; --all shows all Tasks" in ended.err
     check(taskloom("board", "list", "--all", cwd=stage.project).out, GOLDEN / "list.txt")
 
 
@@ -118,7 +118,7 @@ def test_a_line_that_is_not_there_is_refused_with_the_last_one(
     verb, *rest = words
     ended = taskloom("board", verb, "diamond", *rest, cwd=stage.project)
     assert ended.code == 2
-    assert ended.err == "taskloom: The log ends at line 11; there is no line 99.\n"
+    assert ended.err == "taskloom: The log has no line 99; its last line is 11.\n"
 
 
 @pytest.mark.spec("TB-122", "TB-123")

@@ -22,12 +22,12 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.spec("TB-620", "TB-408", "TB-914")
-def test_the_killed_workers_step_is_done_again_and_the_project_is_mended(tmp_path: Path) -> None:
+def test_the_killed_workers_step_is_done_again_and_the_project_is_fixed(tmp_path: Path) -> None:
     ended = taskloom("demo", "--json", "--keep", tmp_path / "kept", cwd=tmp_path)
     assert ended.code == 0, ended.err
     *_, verdict = ended.json_lines()
-    assert (verdict["good"], verdict["killed"]) == (True, True)
-    told = taskloom("board", "log", "mend-the-shop", "--json", cwd=tmp_path / "kept").json_lines()
+    assert (verdict["succeeded"], verdict["killed"]) == (True, True)
+    told = taskloom("board", "log", "fix-the-shop", "--json", cwd=tmp_path / "kept").json_lines()
     check = [event for event in told if event["step_id"] == "check"]
     (failed,) = [event for event in check if event["event_type"] == "task_step_failed"]
     assert failed["payload"]["reason"] == "worker_failed"
@@ -44,7 +44,7 @@ def test_piped_it_is_plain_lines_and_the_commands_it_names_work(tmp_path: Path) 
     assert ended.code == 0
     assert "\x1b" not in ended.out
     assert "[demo] killed checker" in ended.out
-    assert "All 5 steps are done, though a worker was killed in the middle." in ended.out
+    assert "All 5 steps are completed, although a worker was killed." in ended.out
     named = re.findall(r"taskloom (board .*)", ended.out)
     assert len(named) == 5
     for words in named:
@@ -62,7 +62,7 @@ def test_left_early_it_names_commands_that_work_and_one_of_them_goes_on(tmp_path
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if "Task mend-the-shop:" in line:
+            if "Task fix-the-shop created:" in line:
                 process.send_signal(signal.SIGINT)
                 break
         rest, _ = process.communicate(timeout=TIMEOUT_S)
@@ -72,15 +72,15 @@ def test_left_early_it_names_commands_that_work_and_one_of_them_goes_on(tmp_path
     (again,) = re.findall(r"taskloom (run --resume .*)", rest)
     ended = taskloom(*shlex.split(again), cwd=tmp_path)
     assert ended.code == 0, ended.err
-    assert "The shop is mended" in ended.out
+    assert "The shop is fixed" in ended.out
 
 
 def test_in_a_terminal_the_board_is_drawn_live(tmp_path: Path) -> None:
     ended = taskloom_in_terminal("demo", "--keep", tmp_path / "kept", cwd=tmp_path)
     assert ended.code == 0
     words = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", ended.out)
-    assert words.count("Mend the tax") > 5
-    assert "All 5 steps are done" in words
+    assert words.count("Fix the tax") > 5
+    assert "All 5 steps are completed" in words
 
 
 def test_a_directory_that_holds_something_is_left_as_it_is(tmp_path: Path) -> None:

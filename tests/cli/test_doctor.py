@@ -1,4 +1,4 @@
-"""doctor: what is well, what is not, and what to do about it; through the real program."""
+"""`taskloom doctor`: what it checks, what fails, and how to fix it; through the real program."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ def ask(project: Path, *words: str, **env: str) -> tuple[Ended, dict[str, dict[s
     checks = done.json()["checks"]
     assert done.json()["ok"] is (done.code == 0)
     for check in checks:
-        assert bool(check["advice"]) is (check["status"] in ("trouble", "warning")), check
+        assert bool(check["advice"]) is (check["status"] in ("fail", "warning")), check
     return done, {check["name"]: check for check in checks}
 
 
@@ -27,7 +27,7 @@ def script(project: Path, text: str = '["ready"]') -> str:
     return "script:play.json"
 
 
-def test_a_project_that_is_set_up_is_well(tmp_path: Path) -> None:
+def test_a_project_that_is_set_up_passes(tmp_path: Path) -> None:
     assert taskloom("init", cwd=tmp_path).code == 0
     diamond(Stage(tmp_path))
     done, checks = ask(tmp_path, TASKLOOM_MODEL=script(tmp_path))
@@ -38,7 +38,7 @@ def test_a_project_that_is_set_up_is_well(tmp_path: Path) -> None:
     assert checks["logs"]["message"].startswith("1 checked")
     told = taskloom("doctor", cwd=tmp_path, **{**NO_KEYS, "TASKLOOM_MODEL": "script:play.json"})
     assert (told.code, told.err) == (0, "")
-    assert told.out.endswith("All is well.\n")
+    assert told.out.endswith("All checks passed.\n")
 
 
 def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -52,9 +52,9 @@ def test_without_a_model_it_says_what_to_set(tmp_path: Path) -> None:
     assert "TASKLOOM_MODEL=" in checks["model"]["message"]
     told = taskloom("doctor", cwd=tmp_path, **NO_KEYS)
     assert told.code == 1
-    assert "TROUBLE model" in told.out
+    assert "FAIL    model" in told.out
     assert "taskloom demo" in told.out
-    assert told.out.endswith("1 of 6 need attention.\n")
+    assert told.out.endswith("1 of 6 checks failed.\n")
 
 
 @pytest.mark.slow
@@ -107,10 +107,10 @@ async def test_the_model_is_really_asked(
         ({"taskloom.toml": "[executors.t]\ntype = 'process'\ncommand = ['sh']\ncwd = 'sub'"},
          "executors.t", ["sub"]),
         ({".taskloom/tasks/s/t.wal.jsonl": "{}\n{}\n"}, "logs", ["1 of 1", "t.wal.jsonl"]),
-        ({".taskloom": "a file"}, "state", ["no directory"]),
+        ({".taskloom": "a file"}, "state", ["not a directory"]),
     ],
 )  # fmt: skip  # a table reads better
-def test_what_is_wrong_is_found_and_told(
+def test_each_fault_is_found_and_reported(
     tmp_path: Path, files: dict[str, str], name: str, words: list[str]
 ) -> None:
     for path, text in files.items():
@@ -118,13 +118,13 @@ def test_what_is_wrong_is_found_and_told(
         (tmp_path / path).write_text(text, encoding="utf-8")
     done, checks = ask(tmp_path, TASKLOOM_MODEL=script(tmp_path))
     assert done.code == 1
-    assert checks[name]["status"] == "trouble"
+    assert checks[name]["status"] == "fail"
     for word in words:
         assert word in checks[name]["message"]
     assert {"state", "logs"} <= checks.keys()
 
 
-def test_models_of_definitions_are_looked_at_as_well(tmp_path: Path) -> None:
+def test_models_of_definitions_are_checked_too(tmp_path: Path) -> None:
     head = "---\nid: worker\nname: W\ndescription: d\nmodel: anthropic:claude-x\n---\n"
     taskloom("init", cwd=tmp_path)
     (tmp_path / "agents" / "worker.md").write_text(head, encoding="utf-8")
@@ -132,7 +132,7 @@ def test_models_of_definitions_are_looked_at_as_well(tmp_path: Path) -> None:
     done, checks = ask(tmp_path, TASKLOOM_MODEL=model, ANTHROPIC_API_KEY="")
     assert done.code == 1
     assert "ANTHROPIC_API_KEY" in checks["model anthropic:claude-x"]["message"]
-    assert checks["model script:play.json"]["message"] == "the script is read"
+    assert checks["model script:play.json"]["message"] == "the script is valid"
 
 
 def test_it_is_found_from_a_directory_below(tmp_path: Path) -> None:

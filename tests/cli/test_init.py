@@ -12,7 +12,7 @@ from tests.cli.program import taskloom
 def test_a_new_project_is_set_up_and_what_was_written_is_understood(tmp_path: Path) -> None:
     done = taskloom("init", cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
-    for word in ("made", "taskloom.toml", "worker.md", ".gitignore", "TASKLOOM_MODEL", "doctor"):
+    for word in ("created", "taskloom.toml", "worker.md", ".gitignore", "TASKLOOM_MODEL", "doctor"):
         assert word in done.out
     config = load_config(tmp_path, environ={})
     assert [(worker.agent, worker.count) for worker in config.pools[0].workers] == [("worker", 3)]
@@ -57,7 +57,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     done = taskloom("init", "--json", cwd=tmp_path)
     assert done.code == 0
-    assert {each["deed"] for each in done.json()["files"]} == {"kept"}
+    assert {each["action"] for each in done.json()["files"]} == {"kept"}
     for name, text in mine.items():
         assert (tmp_path / name).read_text(encoding="utf-8") == text
 
@@ -66,9 +66,9 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 def test_the_state_is_added_to_what_is_ignored_once(tmp_path: Path, before: bytes) -> None:
     path = tmp_path / ".gitignore"
     path.write_bytes(before)
-    for deed in ("changed", "kept"):
+    for action in ("changed", "kept"):
         files = taskloom("init", "--json", cwd=tmp_path).json()["files"]
-        assert files[2]["deed"] == deed
+        assert files[2]["action"] == action
     assert path.read_bytes().splitlines() == [*before.splitlines(), b".taskloom/"]
 
 

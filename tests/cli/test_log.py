@@ -61,7 +61,7 @@ def test_people_get_the_end_of_a_long_log_and_are_told_so(tmp_path: Path) -> Non
     stage.create("long", [step(f"s{n}") for n in range(300)])
     ended = taskloom("board", "log", "long", cwd=tmp_path)
     assert len(ended.out.splitlines()) == 201
-    assert ended.err == "note: begins at line 103; --all shows what was before\n"
+    assert ended.err == "note: starts at line 103; --all shows the earlier events\n"
     assert len(taskloom("board", "log", "long", "--all", cwd=tmp_path).out.splitlines()) == 303
 
 

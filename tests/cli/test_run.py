@@ -31,21 +31,21 @@ def test_without_a_goal_it_says_how_to_give_one(tmp_path: Path) -> None:
 
 def test_a_goal_is_carried_out_and_its_session_listed(tmp_path: Path) -> None:
     project = sample(tmp_path / "project", "")
-    ended = taskloom("run", "Mend", "the", "shop", "--session", "mine", cwd=project)
+    ended = taskloom("run", "Fix", "the", "shop", "--session", "mine", cwd=project)
     assert ended.code == 0, ended.err
-    assert "The shop is mended" in ended.out
+    assert "The shop is fixed" in ended.out
     check_events(project, "mine")
     listed = taskloom("sessions", "--json", cwd=project).json()
     assert listed[0]["session_id"] == "mine"
-    assert listed[0]["goal"] == "Mend the shop"
-    again = taskloom("run", "Mend", "the", "shop", "--session", "mine", cwd=project)
+    assert listed[0]["goal"] == "Fix the shop"
+    again = taskloom("run", "Fix", "the", "shop", "--session", "mine", cwd=project)
     assert again.code == 2
     assert "--resume mine" in again.err
 
 
 def test_json_is_an_object_a_line_and_nothing_else(tmp_path: Path) -> None:
     project = sample(tmp_path / "project", "")
-    ended = taskloom("run", "Mend it", "--json", cwd=project)
+    ended = taskloom("run", "Fix it", "--json", cwd=project)
     assert ended.code == 0, ended.err
     assert ended.err == ""
     lines = ended.json_lines()
@@ -58,10 +58,10 @@ def test_nobody_to_ask_is_a_no_and_yes_is_a_yes(tmp_path: Path) -> None:
         toml = project / "taskloom.toml"
         text = toml.read_text().replace('"shop/**", "REPORT.md"', "")
         toml.write_text(text.replace("[run.allow]", "[run]\nmax_iterations = 15\n[run.allow]"))
-    ended = taskloom("run", "Mend it", cwd=refused)
-    assert ended.code == 1  # The tests cannot pass: nobody may mend the shop.
+    ended = taskloom("run", "Fix it", cwd=refused)
+    assert ended.code == 1  # The tests cannot pass: nobody may fix the shop.
     assert "int(cents" in (refused / "shop" / "prices.py").read_text()
-    assert taskloom("run", "Mend it", "--yes", cwd=allowed).code == 0
+    assert taskloom("run", "Fix it", "--yes", cwd=allowed).code == 0
     assert "round(cents" in (allowed / "shop" / "prices.py").read_text()
 
 
@@ -80,7 +80,7 @@ def start(project: Path, *words: str) -> subprocess.Popen[bytes]:
 def test_however_it_is_stopped_the_session_goes_on(tmp_path: Path, number: signal.Signals) -> None:
     project = sample(tmp_path / "project", "")
     (project / "checker.py").write_text(_WAITS)
-    process = start(project, "run", "Mend it", "--session", "s1", "--plain")
+    process = start(project, "run", "Fix it", "--session", "s1", "--plain")
     assert process.stdout is not None
     for line in process.stdout:
         if b"check claimed by checker" in line:
@@ -146,6 +146,6 @@ def test_sessions_are_found_from_below_as_boards_are(tmp_path: Path) -> None:
 
 def test_below_a_project_it_says_which_one_it_does_not_use(tmp_path: Path) -> None:
     project = sample(tmp_path / "project", "")
-    ended = taskloom("run", "Mend it", cwd=project / "shop", TASKLOOM_MODEL="")
+    ended = taskloom("run", "Fix it", cwd=project / "shop", TASKLOOM_MODEL="")
     assert ended.code == 2
     assert f"--project {project}" in ended.err

@@ -64,7 +64,7 @@ def test_a_torn_tail_is_a_warning_and_stays_where_it_is(stage: Stage) -> None:
     assert wal.read_bytes() == whole[:-5]
     shown = taskloom("board", "show", "diamond", cwd=stage.project)
     assert shown.code == 0
-    assert "crash cut short follow line 10" in shown.err
+    assert "unfinished write follow line 10" in shown.err
     seen = taskloom("board", "show", "diamond", "--json", cwd=stage.project).json()
     assert seen["torn_bytes"] > 0
 

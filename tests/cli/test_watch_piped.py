@@ -120,8 +120,8 @@ def test_a_session_that_is_over_tells_its_answer_again(tmp_path: Path) -> None:
 
 
 def test_lines_and_json_need_no_extra(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['rich'] = None; from taskloom.cli.watch import watcher; "
-    code += "watcher('lines'); watcher('json'); print('fine')"
+    code = "import sys; sys.modules['rich'] = None; from taskloom.cli.watch import new_watcher; "
+    code += "new_watcher('lines'); new_watcher('json'); print('fine')"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=TIMEOUT_S
     )

@@ -9,7 +9,7 @@ from tests.cli.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 
-ANSWERS = "y once · a for this session · n no"
+ANSWERS = "y: once · a: for this session · n: no"
 
 
 def finish(terminal: Terminal) -> None:
@@ -36,7 +36,7 @@ def test_once_is_once_a_session_is_all_of_it_and_no_is_no(tmp_path: Path) -> Non
         terminal.until("told yes for make test", "make test: allowed for this session")
         terminal.order("ask a make test")
         terminal.press("1")
-        terminal.until("told yes for make clean", "told yes for make test", "esc back")
+        terminal.until("told yes for make clean", "told yes for make test", "esc: back")
         finish(terminal)
 
 
@@ -82,7 +82,7 @@ def test_a_long_command_is_shown_whole_above_and_its_end_cannot_hide(tmp_path: P
     with Terminal("screen", tmp_path) as terminal:
         terminal.until("began a", "began b")
         terminal.order(f"ask a {command}")
-        terminal.until("it is long: all", ANSWERS)
+        terminal.until("lines are printed above", ANSWERS)
         assert "evil" in terminal.story
         terminal.press("n")
         terminal.until("told no")

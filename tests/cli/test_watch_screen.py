@@ -16,7 +16,7 @@ from tests.cli.watched import SESSION
 
 pytestmark = pytest.mark.slow
 
-KEYS = "j/k select · enter its words · c cancel it · p pause · q quit"
+KEYS = "j/k: select · enter: view output · c: cancel · p: pause · q: quit"
 
 
 def statuses(project: Path) -> dict[str, StepStatus]:
@@ -75,7 +75,7 @@ def test_a_worker_is_selected_and_its_words_are_read(tmp_path: Path) -> None:
         terminal.press("\x1b[B")
         terminal.until("▸ 2 bob")
         terminal.press("k\r")
-        terminal.until("began a", "esc back", gone="began b")
+        terminal.until("began a", "esc: back", gone="began b")
         for number in range(40):
             terminal.order(f"say a line {number}")
         terminal.until("line 39", gone="line 3\n")
@@ -86,9 +86,9 @@ def test_a_worker_is_selected_and_its_words_are_read(tmp_path: Path) -> None:
         terminal.press("G")
         terminal.until("line 40")
         terminal.press("\x1b")
-        terminal.until("▸ 1 ann", "c cancel it · p")
+        terminal.until("▸ 1 ann", "c: cancel · p")
         terminal.press("2")
-        terminal.until("began b", "esc back")
+        terminal.until("began b", "esc: back")
         finish(terminal, "b")
         terminal.until("(over)", "began b")
         finish(terminal, "a", "c")
@@ -101,7 +101,7 @@ def test_nothing_that_a_worker_says_moves_the_cursor_or_colours_the_screen(tmp_p
         terminal.order(r"say a \x1b[2J\x1b[31mred\x07\u202eback")
         terminal.until(r"\x1b[2J\x1b[31mred\x07\u202eback")
         terminal.press("1")
-        terminal.until(r"\x1b[2J\x1b[31mred\x07\u202eback", "esc back")
+        terminal.until(r"\x1b[2J\x1b[31mred\x07\u202eback", "esc: back")
         assert b"\x1b[31m" not in terminal.raw
         assert b"\x1b[2J" not in terminal.raw
         finish(terminal, "a", "b", "c")
@@ -113,7 +113,7 @@ def test_a_worker_is_cancelled_only_after_a_yes(tmp_path: Path) -> None:
         terminal.until("began a", "began b")
         terminal.press("c")  # The Orchestrator is selected: there is no worker to cancel.
         terminal.press("jc")
-        terminal.until("Cancel ann?", "y yes")
+        terminal.until("Cancel ann?", "y: yes")
         terminal.press("n")
         terminal.until(KEYS, gone="Cancel ann?")
         terminal.press("c")
@@ -132,7 +132,7 @@ def test_while_dispatch_is_paused_no_worker_starts(tmp_path: Path) -> None:
     with Terminal("screen", tmp_path) as terminal:
         terminal.until("began a", "began b")
         terminal.press("p")
-        terminal.until("paused: no new workers", "p go on")
+        terminal.until("paused: no new workers", "p: resume")
         finish(terminal, "a", "b")
         terminal.until("b completed: did b", "2 of 3 steps", "1 ready")
         assert "c claimed" not in terminal.story
@@ -202,7 +202,7 @@ def test_the_picture_follows_the_size_of_the_window(tmp_path: Path) -> None:
         terminal.until("─" * 49, "began b")
         assert "─" * 50 not in terminal.text
         assert terminal.text.count("Tidy up the parser  s1") == 1
-        assert terminal.lines[-1].startswith("j/k select")
+        assert terminal.lines[-1].startswith("j/k: select")
         terminal.resize(40, 120)
         terminal.until("─" * 119, "session s1: Tidy up", "began b")
         assert terminal.text.count("Tidy up the parser  s1") == 1
@@ -234,7 +234,7 @@ def test_a_process_that_is_stopped_gives_the_terminal_back_and_takes_it_again(
         terminal.check_given_back()
         os.kill(terminal.process.pid, signal.SIGCONT)
         terminal.press("1")
-        terminal.until("began a", "esc back")
+        terminal.until("began a", "esc: back")
         finish(terminal, "a", "b", "c")
         assert terminal.end() == 0
 

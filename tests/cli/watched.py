@@ -26,8 +26,8 @@ from taskloom.agent import Message, Say, ScriptedModel, call_tool, call_tools
 from taskloom.agent.workspace.permission import PermissionRequest
 from taskloom.app.permissions import Permissions
 from taskloom.app.session_host import Host, HostSetup
-from taskloom.cli.exit_codes import guarded
-from taskloom.cli.watch import Kind, choose_kind, watcher
+from taskloom.cli.exit_codes import run_guarded
+from taskloom.cli.watch import Kind, choose_kind, new_watcher
 from taskloom.orchestrator import AgentDefinition, Emit, Job, Outcome, Pool, Worker
 from taskloom.session import SessionStore
 
@@ -154,7 +154,7 @@ def orchestrate(steps: str):  # noqa: ANN201 - a script is what the model takes
 
 
 async def main(kind: Kind | None, project: Path, steps: str) -> int:
-    shown = watcher(kind or choose_kind(json=False, plain=False))
+    shown = new_watcher(kind or choose_kind(json=False, plain=False))
     permissions = Permissions(ask=shown.ask)
     orders = Orders(int(os.environ["CONTROL_FD"]))
     orders.open()
@@ -182,5 +182,7 @@ if __name__ == "__main__":
     place = Path(sys.argv[2])
     # Anything else is for the program to choose.
     sys.exit(
-        guarded(lambda: anyio.run(main, kinds.get(sys.argv[1]), place, sys.argv[3]), as_json=False)
+        run_guarded(
+            lambda: anyio.run(main, kinds.get(sys.argv[1]), place, sys.argv[3]), as_json=False
+        )
     )

@@ -1,4 +1,4 @@
-"""Is this project set up? One finding per thing that a run needs, each with what to do about it."""
+"""Checks that a project is set up: one check per thing a run needs, each says how to fix it."""
 
 import fcntl
 import os
@@ -35,27 +35,27 @@ from taskloom.runtime.log_verification import Health, verify
 from taskloom.text import join_limited
 
 MODEL_TIMEOUT_S: Final = 60.0
-"""Long enough for a model that must be loaded first, short enough to be waited for."""
+"""Long enough for a local model that is loaded first."""
 DISK_BYTES_MIN: Final = 100_000_000
 _DAMAGED: Final = (Health.DAMAGED, Health.UNREADABLE, Health.NOT_A_FILE)
 _SHOWN_MAX: Final = 5
 _MODEL_ADVICE: Final = (
-    f"Check TASKLOOM_MODEL, its key, and [model] in {FILE_NAME}; --offline leaves out the question."
+    f"Check TASKLOOM_MODEL, its key, and [model] in {FILE_NAME}. --offline skips this check."
 )
 
 
 class Status(StrEnum):
-    """How a thing is."""
+    """The result of a check."""
 
     OK = "ok"
     WARNING = "warning"
-    """It works now; look at it all the same."""
-    TROUBLE = "trouble"
+    """It works now and may fail soon."""
+    FAIL = "fail"
     SKIPPED = "skipped"
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """One finding."""
+    """One check and its result."""
 
     name: str
     status: Status
@@ -66,7 +66,7 @@ class Check(Struct, frozen=True, kw_only=True):
 def diagnose(
     project: Path, *, state_dir: str, environ: Mapping[str, str], offline: bool
 ) -> Iterator[Check]:
-    """Look at everything in turn; what hangs on something that is wrong is left out."""
+    """Yield the checks in order; those that need a failed one are left out."""
     config, check = _configuration(project, environ)
     yield check
     if config is not None:
@@ -86,11 +86,11 @@ def _configuration(project: Path, environ: Mapping[str, str]) -> tuple[Config | 
     try:
         config = load_config(project, environ=environ)
     except TaskloomError as error:
-        return None, _trouble("configuration", error.message, f"Correct {path}.")
+        return None, _fail("configuration", error.message, f"Fix {path}.")
     if path.exists():
-        return config, _fine("configuration", f"{path} is understood")
-    message = f"there is no {path}: the defaults hold; `taskloom init` writes one"
-    return config, _fine("configuration", message)
+        return config, _ok("configuration", f"{path} is valid")
+    message = f"no {path}, defaults apply; `taskloom init` writes one"
+    return config, _ok("configuration", message)
 
 
 def _definitions(
@@ -99,18 +99,18 @@ def _definitions(
     try:
         found = load_definitions(project, config)
     except TaskloomError as error:
-        return None, _trouble("definitions", error.message, "Correct the file, or move it away.")
+        return None, _fail("definitions", error.message, "Fix the file, or remove it.")
     if config.agents.orchestrator not in found:
-        return found, _trouble(
+        return found, _fail(
             "definitions",
-            f"`agents.orchestrator` names {config.agents.orchestrator!r}, which is not there",
-            f"Choose one of {', '.join(sorted(found))}.",
+            f"`agents.orchestrator` names {config.agents.orchestrator!r}, which does not exist",
+            f"Use one of {', '.join(sorted(found))}.",
         )
-    return found, _fine("definitions", ", ".join(sorted(found)))
+    return found, _ok("definitions", ", ".join(sorted(found)))
 
 
-class _Listed:
-    """What stands for an executor while nothing is carried out: it has names of tools."""
+class _ToolList:
+    """An executor that only lists its tools; no check runs a worker."""
 
     claims = True
 
@@ -118,7 +118,7 @@ class _Listed:
         self.tools = tools
 
     def begin(self, job: Job, emit: Emit) -> WorkerHandle:
-        raise AssertionError(f"a diagnosis starts no run: {job.run_id}, {emit}")
+        raise AssertionError(f"doctor runs no worker: {job.run_id}, {emit}")
 
 
 def _pools(
@@ -126,28 +126,28 @@ def _pools(
 ) -> tuple[tuple[Pool, ...], Check]:
     tools = [tool.name for tool in Workspace(project).tools()]
 
-    def listed(_: AgentDefinition) -> Executor:
-        return _Listed(tools)
+    def tools_only(_: AgentDefinition) -> Executor:
+        return _ToolList(tools)
 
-    def listed_acp(_: AcpExecutorConfig, __: Path) -> Executor:
+    def acp_tools_only(_: AcpExecutorConfig, __: Path) -> Executor:
         if find_spec("acp") is None:
             raise ConfigError(
                 "Executors of type acp need the extra `acp`: pip install 'taskloom[acp]'."
             )
-        return _Listed(())
+        return _ToolList(())
 
     try:
         pools = build_pools(
             config,
             project,
-            make_agent_executor=listed,
-            make_acp_executor=listed_acp,
+            make_agent_executor=tools_only,
+            make_acp_executor=acp_tools_only,
             definitions=definitions,
         )
     except TaskloomError as error:
-        return (), _trouble("pools", error.message, f"Correct [[pools]] in {FILE_NAME}.")
-    told = ", ".join(f"{pool.pool_id} ({len(pool.workers)})" for pool in pools)
-    return pools, _fine("pools", f"workers: {told}")
+        return (), _fail("pools", error.message, f"Fix [[pools]] in {FILE_NAME}.")
+    counts = ", ".join(f"{pool.pool_id} ({len(pool.workers)})" for pool in pools)
+    return pools, _ok("pools", f"workers: {counts}")
 
 
 def _executors(project: Path, config: Config) -> Iterator[Check]:
@@ -157,30 +157,30 @@ def _executors(project: Path, config: Config) -> Iterator[Check]:
 
 def _executor(project: Path, name: str, executor: ExecutorConfig) -> Check:
     if isinstance(executor, CallableConfig):
-        return _fine(name, f"the function {executor.target}")
+        return _ok(name, f"function {executor.target}")
     where = project / executor.cwd
     if not where.is_dir():
-        return _trouble(name, f"there is no directory {where}", f"Make it, or change {name}.cwd.")
+        return _fail(name, f"there is no directory {where}", f"Create it, or change {name}.cwd.")
     program = executor.command[0]
     path = {**harmless_environment(), **executor.env}.get("PATH")
     wanted = str(where / program) if os.sep in program else program
     found = shutil.which(wanted, path=path)
     if found is None:
-        return _trouble(
+        return _fail(
             name,
-            f"the program {program} is not found, or may not be run",
+            f"the program {program} does not exist or is not executable",
             f"Install it, or change {name}.command in {FILE_NAME}.",
         )
-    return _fine(name, f"the program {found}")
+    return _ok(name, f"program {found}")
 
 
 def _own_models(
     config: Config, definitions: Mapping[str, AgentDefinition], pools: Sequence[Pool]
 ) -> list[str]:
-    """Return the models that are used besides the model of the house."""
-    kinds = [worker.definition for pool in pools for worker in pool.workers]
-    chief = definitions.get(config.agents.orchestrator)
-    own = {kind.model for kind in [*kinds, chief] if kind and kind.executor is None}
+    """Return the models that are used besides the default model."""
+    used = [worker.definition for pool in pools for worker in pool.workers]
+    orchestrator = definitions.get(config.agents.orchestrator)
+    own = {each.model for each in [*used, orchestrator] if each and each.executor is None}
     return sorted(own - {"", config.model.name})
 
 
@@ -195,16 +195,16 @@ def _models(
         try:
             model = chat_model(config, environ, name=name)
         except TaskloomError as error:
-            yield _trouble(shown, error.message, _MODEL_ADVICE)
+            yield _fail(shown, error.message, _MODEL_ADVICE)
             continue
         if offline:
-            yield Check(name=shown, status=Status.SKIPPED, message="not asked: --offline")
+            yield Check(name=shown, status=Status.SKIPPED, message="not checked: --offline")
         else:
             yield anyio.run(_ask, shown, model)
 
 
 async def _ask(name: str, model: ChatModel) -> Check:
-    """Ask something small, as a run would."""
+    """Send the model a small request, as a run would."""
     request = ModelRequest([Message.user("Answer with the word: ready")])
     try:
         async with AsyncExitStack() as stack:
@@ -214,35 +214,37 @@ async def _ask(name: str, model: ChatModel) -> Check:
                 await model.generate(request)
     except ModelError as error:
         if error.kind.startswith("script"):
-            return _fine(name, "the script is read")
-        return _trouble(name, error.message, _MODEL_ADVICE)
+            return _ok(name, "the script is valid")
+        return _fail(name, error.message, _MODEL_ADVICE)
     except TimeoutError:
-        advice = "Check the address and the network, or ask again."
-        return _trouble(name, f"it said nothing for {MODEL_TIMEOUT_S:.0f} s", advice)
-    except Exception as error:  # noqa: BLE001  # a doctor reports, whatever it is
-        return _trouble(name, f"{type(error).__name__}: {error}", _MODEL_ADVICE)
-    return _fine(name, "it answers")
+        advice = "Check the address and the network, then try again."
+        return _fail(name, f"no answer within {MODEL_TIMEOUT_S:.0f} s", advice)
+    except Exception as error:  # noqa: BLE001  # every error is reported
+        return _fail(name, f"{type(error).__name__}: {error}", _MODEL_ADVICE)
+    return _ok(name, "it answers")
 
 
 def _state(project: Path, state_dir: str) -> Check:
-    """Do in the state directory, or where it will be, what a log does."""
+    """Write and lock a file in the state directory, or where it will be, as a log does."""
     state = project / state_dir
     if os.path.lexists(state) and not state.is_dir():
-        return _trouble("state", f"{state} is no directory", "Move it away.")
+        return _fail("state", f"{state} is not a directory", "Move it away.")
     where = state if state.is_dir() else project
     advice = f"Make {where} writable, on a local disk."
     try:
         with tempfile.TemporaryDirectory(prefix=".taskloom-probe-", dir=where) as folder:
             if not _locks_work(Path(folder) / "probe"):
-                return _trouble("state", f"{where}: file locks have no effect there", advice)
+                return _fail("state", f"{where}: file locks do not work there", advice)
         free = shutil.disk_usage(where).free
     except OSError as error:
-        return _trouble("state", f"{where}: {error.strerror or error}", advice)
+        return _fail("state", f"{where}: {error.strerror or error}", advice)
     if free < DISK_BYTES_MIN:
-        message = f"{where}: only {free // 1_000_000} MB are free"
-        return Check(name="state", status=Status.WARNING, message=message, advice="Make room.")
-    there = "" if where is state else f"; {state_dir} will be made there"
-    return _fine("state", f"{where} can be written to, and locks work{there}")
+        message = f"{where}: only {free // 1_000_000} MB free"
+        return Check(
+            name="state", status=Status.WARNING, message=message, advice="Free some disk space."
+        )
+    there = "" if where is state else f"; a run creates {state_dir} there"
+    return _ok("state", f"{where} is writable and locks work{there}")
 
 
 def _locks_work(path: Path) -> bool:
@@ -266,27 +268,27 @@ def _logs(tasks: Path) -> Check:
     try:
         paths = sorted(tasks.glob(f"*/*{WAL_SUFFIX}"))
     except OSError as error:
-        return _trouble("logs", f"{tasks}: {error.strerror or error}", "Make it readable.")
+        return _fail("logs", f"{tasks}: {error.strerror or error}", "Make it readable.")
     findings = [verify(path) for path in paths]
     wrong = [found for found in findings if found.health in _DAMAGED]
     if wrong:
         named = join_limited([f"{found.wal_path} ({found.cause})" for found in wrong], _SHOWN_MAX)
-        return _trouble(
+        return _fail(
             "logs",
-            f"{len(wrong)} of {len(findings)} cannot be trusted: {named}",
-            "Nothing is appended to them; `taskloom board verify` shows more. Restore them from a "
-            "backup, or move them away.",
+            f"{len(wrong)} of {len(findings)} damaged or unreadable: {named}",
+            "Nothing is appended to them. `taskloom board verify` shows details. Restore them from "
+            "a backup, or move them away.",
         )
     if not findings:
-        return _fine("logs", "there are none yet")
+        return _ok("logs", "no logs yet")
     torn = sum(found.health is Health.TORN for found in findings)
-    more = f", {torn} with the harmless rest of a write that was cut short" if torn else ""
-    return _fine("logs", f"{len(findings)} checked, all of them whole{more}")
+    more = f", {torn} with an unfinished write at the end, which is harmless" if torn else ""
+    return _ok("logs", f"{len(findings)} checked, none damaged{more}")
 
 
-def _fine(name: str, message: str) -> Check:
+def _ok(name: str, message: str) -> Check:
     return Check(name=name, status=Status.OK, message=message)
 
 
-def _trouble(name: str, message: str, advice: str) -> Check:
-    return Check(name=name, status=Status.TROUBLE, message=message, advice=advice)
+def _fail(name: str, message: str, advice: str) -> Check:
+    return Check(name=name, status=Status.FAIL, message=message, advice=advice)

@@ -8,7 +8,7 @@ from typing import Final
 
 from taskloom.errors import Code, RefusedError
 
-GOAL: Final = "Make the tests of this shop pass, and report what was changed."
+GOAL: Final = "Make the tests of this shop pass, and report the changes."
 
 _SUFFIX: Final = ".txt"
 """The sample's files carry it, so that nobody takes them for a part of this package."""

@@ -1,4 +1,4 @@
-"""The command that serves an editor: acp."""
+"""`taskloom acp`: serves an editor."""
 
 import logging
 import os
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from taskloom.acp import AcpOptions
 
 
-def acp(given: Namespace) -> int:
-    """Serve the client on standard input and output until it leaves."""
+def acp(args: Namespace) -> int:
+    """Serve the client on standard input and output until it disconnects."""
     import anyio
 
-    # Standard output is the wire: whatever is logged goes to standard error, from the start.
+    # Standard output carries the protocol, so log records go to standard error.
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
@@ -26,27 +26,27 @@ def acp(given: Namespace) -> int:
     except ModuleNotFoundError as error:
         raise RefusedError(
             Code.VALIDATION_ERROR,
-            f"The editor's protocol needs the extra `acp`: install taskloom[acp] ({error}).",
+            f"`taskloom acp` needs the extra `acp`: install taskloom[acp] ({error}).",
         ) from error
-    anyio.run(serve_stdio, _setup(given))
+    anyio.run(serve_stdio, _setup(args))
     return 0
 
 
-def _setup(given: Namespace) -> "AcpOptions":
-    """Compose what the door is given, from the command line and the environment."""
+def _setup(args: Namespace) -> "AcpOptions":
+    """Return the options of the server, from the command line and the environment."""
     from taskloom import __version__
     from taskloom.app.acp_setup import editor_setup
 
     return editor_setup(
         version=__version__,
         index_dir=_index_dir(),
-        model_name=given.model or "",
-        show_board=given.show_board,
+        model_name=args.model or "",
+        show_board=args.show_board,
     )
 
 
 def _index_dir() -> Path:
-    """Return where it is noted which project has which session."""
+    """Return the directory of the index from session to project."""
     state = os.environ.get("XDG_STATE_HOME", "")
     home = Path(state) if Path(state).is_absolute() else Path.home() / ".local" / "state"
     return home / "taskloom" / "sessions"

@@ -1,111 +1,112 @@
-"""The commands that show a Task or a list of them: list, show, replay, diff."""
+"""`taskloom board list`, `show`, `replay` and `diff`: show Tasks."""
 
 from argparse import Namespace
 from datetime import UTC, datetime
 
 from taskloom.board import StepStatus, TaskStatus
-from taskloom.cli.exit_codes import FINE
+from taskloom.cli.exit_codes import OK
 from taskloom.cli.locate import find_log, open_survey
 from taskloom.cli.output import draw, note, print_json
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import Seq
 from taskloom.runtime.listing import ListTasks
 from taskloom.runtime.read_only_log import Inspection, inspect
+from taskloom.view.format import plural
 
 
-def list_tasks(given: Namespace) -> int:
+def list_tasks(args: Namespace) -> int:
     """Show a session's Tasks."""
-    survey = open_survey(given)
-    status = TaskStatus(_word(given.status, "--status", TaskStatus)) if given.status else None
+    survey = open_survey(args)
+    status = TaskStatus(_known(args.status, "--status", TaskStatus)) if args.status else None
     query = ListTasks(
         status=status,
-        include_terminal=given.all or status is not None,
-        limit=given.limit,
-        offset=given.offset,
+        include_terminal=args.all or status is not None,
+        limit=args.limit,
+        offset=args.offset,
     )
     page = survey.list(query)
-    if given.json:
+    if args.json:
         print_json(page)
-        return FINE
+        return OK
     from taskloom.view.tables import draw_tasks
 
     if page.tasks:
         draw(draw_tasks(page))
     ended = sum(found.ended is not None for found in survey.found())
     if ended and not query.include_terminal:
-        note(f"{ended} ended, not shown; --all shows them")
+        note(f"{plural(ended, 'ended Task')} not shown; --all shows all Tasks")
     elif not page.tasks:
-        note("no Tasks")
-    return FINE
+        note("this session has no Tasks")
+    return OK
 
 
-def show(given: Namespace) -> int:
+def show(args: Namespace) -> int:
     """Show a Task as it is."""
-    return _show(given, inspect(find_log(given, given.task)), datetime.now(UTC))
+    return _show(args, inspect(find_log(args, args.task)), datetime.now(UTC))
 
 
-def replay(given: Namespace) -> int:
-    """Show a Task as it was; leases are measured against that moment."""
-    seen = _at(given, given.at)
-    return _show(given, seen, seen.view.updated_at)
+def replay(args: Namespace) -> int:
+    """Show a Task as it was at a line; leases are measured against that time."""
+    inspection = _at(args, args.at)
+    return _show(args, inspection, inspection.view.updated_at)
 
 
-def diff(given: Namespace) -> int:
-    """Show what changed between two moments."""
+def diff(args: Namespace) -> int:
+    """Show what changed between two lines."""
     from taskloom.view.compare import compare
 
-    before, after = _at(given, given.before), _at(given, given.after)
+    before, after = _at(args, args.before), _at(args, args.after)
     found = compare(before.view, after.view)
-    if given.json:
+    if args.json:
         print_json(found)
-        return FINE
+        return OK
     from taskloom.view.tables import draw_comparison
 
     _note_torn(after)
     draw(draw_comparison(found))
-    return FINE
+    return OK
 
 
-def _at(given: Namespace, seq: Seq) -> Inspection:
-    seen = inspect(find_log(given, given.task), at=seq)
-    if seen.view.seq != seq:
+def _at(args: Namespace, seq: Seq) -> Inspection:
+    inspection = inspect(find_log(args, args.task), at=seq)
+    if inspection.view.seq != seq:
         raise RefusedError(
             Code.VALIDATION_ERROR,
-            f"The log ends at line {seen.last_seq}; there is no line {seq}.",
-            {"seq": seq, "last_seq": seen.last_seq},
+            f"The log has no line {seq}; its last line is {inspection.last_seq}.",
+            {"seq": seq, "last_seq": inspection.last_seq},
         )
-    return seen
+    return inspection
 
 
-def _show(given: Namespace, seen: Inspection, now: datetime) -> int:
+def _show(args: Namespace, inspection: Inspection, now: datetime) -> int:
     from taskloom.view.step_filter import Choice
 
-    choice = Choice(statuses=_statuses(given.status), pool=given.pool, everything=given.all)
-    if given.json:
-        print_json(choice.narrow(seen))
-        return FINE
+    choice = Choice(statuses=_statuses(args.status), pool=args.pool, everything=args.all)
+    if args.json:
+        print_json(choice.narrow(inspection))
+        return OK
     from taskloom.view.task import draw_task
 
-    _note_torn(seen)
-    draw(draw_task(seen, choice, now))
-    return FINE
+    _note_torn(inspection)
+    draw(draw_task(inspection, choice, now))
+    return OK
 
 
-def _note_torn(seen: Inspection) -> None:
-    if seen.torn_bytes:
+def _note_torn(inspection: Inspection) -> None:
+    if inspection.torn_bytes:
         note(
-            f"{seen.torn_bytes} bytes of a write that a crash cut short follow line "
-            f"{seen.last_seq}; they never counted, and are left where they are"
+            f"{plural(inspection.torn_bytes, 'byte')} of an unfinished write follow line "
+            f"{inspection.last_seq:,}; they are ignored"
         )
 
 
-def _statuses(words: str | None) -> frozenset[StepStatus]:
-    asked = (words or "").split(",") if words else []
-    return frozenset(StepStatus(_word(each.strip(), "--status", StepStatus)) for each in asked)
+def _statuses(text: str | None) -> frozenset[StepStatus]:
+    names = text.split(",") if text else []
+    return frozenset(StepStatus(_known(name.strip(), "--status", StepStatus)) for name in names)
 
 
-def _word(value: str, option: str, known: type[StepStatus] | type[TaskStatus]) -> str:
-    choices = [status.value for status in known]
+def _known(value: str, option: str, statuses: type[StepStatus] | type[TaskStatus]) -> str:
+    choices = [status.value for status in statuses]
     if value not in choices:
         raise RefusedError(
             Code.VALIDATION_ERROR,

@@ -1,7 +1,7 @@
-"""The command that shows what all this is for: demo.
+"""`taskloom demo`: a whole run on a sample project, without a network.
 
-A real run on a real project, only that its models follow a script: workers search, edit and report,
-a program runs the tests, and is killed with -9 the first time. The plan recovers.
+The models follow a script; everything else is real. Workers search, edit and report, a program runs
+the tests and is killed with SIGKILL the first time. The plan recovers.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from typing import Final
 from taskloom.app.run_setup import compose
 from taskloom.app.sample_project import GOAL, write_sample
 from taskloom.app.session_host import Host
-from taskloom.cli.exit_codes import FINE, TROUBLE
+from taskloom.cli.exit_codes import FAILED, OK
 from taskloom.cli.invocation import program_name
 from taskloom.cli.output import console, print_json_line
 from taskloom.cli.run import host_session
@@ -28,91 +28,96 @@ from taskloom.runtime.read_only_log import inspect
 from taskloom.session import SessionStore
 
 SESSION_ID: Final = "demo"
-TASK_ID: Final = "mend-the-shop"
-_VICTIM: Final = "checker"
+TASK_ID: Final = "fix-the-shop"
+_TARGET: Final = "checker"
 _PID: Final = re.compile(r"pid (\d+)")
 
 
-def demo(given: Namespace) -> int:
-    """Make the sample project, run it, and say what came out."""
-    from taskloom.cli.watch import choose_kind, watcher
+def demo(args: Namespace) -> int:
+    """Write the sample project, run it, and report the result."""
+    from taskloom.cli.watch import choose_kind, new_watcher
 
-    project = Path(given.keep or tempfile.mkdtemp(prefix="taskloom-demo-")).absolute()
+    project = Path(args.keep or tempfile.mkdtemp(prefix="taskloom-demo-")).absolute()
     write_sample(project)
     setup = compose(project, environ={"PATH": os.environ.get("PATH", "")})
     SessionStore(project).create(SESSION_ID, goal=GOAL, kind="demo")
-    if not given.json:
+    if not args.json:
         console().print(f"Goal: {GOAL}\nProject: {project}\n", soft_wrap=True, markup=False)
-    shown = watcher(choose_kind(json=given.json, plain=given.plain))
+    watcher = new_watcher(choose_kind(json=args.json, plain=args.plain))
     killer = _Killer()
-    code = asyncio.run(host_session(setup, SESSION_ID, "", shown, beside=killer.begin))
-    return _conclude(project, code, killed=killer.killed, as_json=given.json)
+    code = asyncio.run(host_session(setup, SESSION_ID, "", watcher, on_start=killer.start))
+    return _report(project, code, killed=killer.killed, as_json=args.json)
 
 
 class _Killer:
-    """Kills the program that runs the tests, once, in the middle of its work."""
+    """Kills the program that runs the tests, once, while it works."""
 
     def __init__(self) -> None:
         self.killed = False
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self, host: Host) -> None:
-        """Lie in wait."""
+    def start(self, host: Host) -> None:
+        """Start waiting for the program."""
         self._task = asyncio.get_running_loop().create_task(self._wait(host))
 
     async def _wait(self, host: Host) -> None:
         orchestrator = host.orchestrator
         async with orchestrator.events() as session_events:
             async for event in session_events:
-                if event.event_type == RunEvent.CHILD_CREATED.value and event.agent_id == _VICTIM:
+                if event.event_type == RunEvent.CHILD_CREATED.value and event.agent_id == _TARGET:
                     assert event.run_id is not None
                     await self._kill(host, event.run_id)
                     return
 
     async def _kill(self, host: Host, run_id: str) -> None:
-        async with host.orchestrator.output(run_id) as said:
-            async for line in said:
+        async with host.orchestrator.output(run_id) as output:
+            async for line in output:
                 found = _PID.search(line) if isinstance(line, str) else None
                 if found is None:
                     continue
                 with suppress(ProcessLookupError):
                     os.kill(int(found[1]), signal.SIGKILL)
                     self.killed = True
-                host.orchestrator.publish_output(f"[demo] killed {_VICTIM} (pid {found[1]})")
+                host.orchestrator.publish_output(f"[demo] killed {_TARGET} (pid {found[1]})")
                 return
 
 
-def _conclude(project: Path, code: int, *, killed: bool, as_json: bool) -> int:
+def _report(project: Path, code: int, *, killed: bool, as_json: bool) -> int:
     wal_path = session_dir(project, SESSION_ID) / f"{TASK_ID}.wal.jsonl"
     if not wal_path.exists():
-        return code or TROUBLE
-    seen = inspect(wal_path)
-    steps = {step.step_id: step.status.value for step in seen.view.steps}
-    good = code == FINE and killed and set(steps.values()) == {"completed"}
+        return code or FAILED
+    inspection = inspect(wal_path)
+    steps = {step.step_id: step.status.value for step in inspection.view.steps}
+    succeeded = code == OK and killed and set(steps.values()) == {"completed"}
     if as_json:
-        told = {"good": good, "killed": killed, "steps": steps, "project": str(project)}
-        print_json_line({"type": "demo", **told})
-        return FINE if good else code or TROUBLE
+        verdict = {
+            "succeeded": succeeded,
+            "killed": killed,
+            "steps": steps,
+            "project": str(project),
+        }
+        print_json_line({"type": "demo", **verdict})
+        return OK if succeeded else code or FAILED
     out = console()
     report = project / "REPORT.md"
-    if good:
+    if succeeded:
         out.print(
-            f"\nAll {len(steps)} steps are done, though a worker was killed in the middle. "
-            f"The whole story is in the log: {seen.last_seq} events.",
+            f"\nAll {len(steps)} steps are completed, although a worker was killed. "
+            f"The log has all {inspection.last_seq} events.",
             markup=False,
         )
     if report.exists():
         out.print(f"\n{report}:\n{report.read_text('utf-8')}", soft_wrap=True, markup=False)
-    out.print("Look around in it:")
+    out.print("Inspect the board:")
     where = ("--project", str(project))
-    middle = str((seen.last_seq + 1) // 2)
+    middle = str((inspection.last_seq + 1) // 2)
     for verb, *rest in (
         ("show",),
         ("log",),
         ("replay", "--at", middle),
-        ("diff", middle, str(seen.last_seq)),
+        ("diff", middle, str(inspection.last_seq)),
         ("verify",),
     ):
-        words = shlex.join([program_name(), "board", verb, TASK_ID, *rest, *where])
-        out.print(f"  {words}", soft_wrap=True, markup=False)
-    return FINE if good else code or TROUBLE
+        command = shlex.join([program_name(), "board", verb, TASK_ID, *rest, *where])
+        out.print(f"  {command}", soft_wrap=True, markup=False)
+    return OK if succeeded else code or FAILED

@@ -1,4 +1,4 @@
-"""The command that sets up a project: init. It never overwrites a file."""
+"""`taskloom init`: sets up a project. It never overwrites a file."""
 
 import sys
 from argparse import Namespace
@@ -9,29 +9,29 @@ from msgspec import Struct
 
 from taskloom.agent import Language
 from taskloom.cli.arguments import STATE_DIR
-from taskloom.cli.exit_codes import FINE
-from taskloom.cli.find_project import find_project
+from taskloom.cli.exit_codes import OK
+from taskloom.cli.locate import find_project
 from taskloom.cli.output import print_json
 from taskloom.config import DEFAULT_WORKER, FILE_NAME, built_in_definitions
 from taskloom.view.format import clean
 
 _CONFIG: Final = """\
-# How Taskloom works in this project. Every key may be left out; `taskloom doctor` checks the file.
+# Configuration of Taskloom. Every key is optional; `taskloom doctor` checks this file.
 
 [model]
-# The environment variable TASKLOOM_MODEL goes before this one.
+# The environment variable TASKLOOM_MODEL overrides the name.
 # name = "anthropic:claude-…"      # with ANTHROPIC_API_KEY
 # name = "openai:gpt-…"            # with OPENAI_API_KEY
 # base_url = "http://localhost:8000/v1"
-# api_key_env = "MY_KEY"           # the variable with the key; never the key itself
+# api_key_env = "MY_KEY"           # the variable that holds the key; never the key itself
 # settings = {{ temperature = 0 }}
 
 [run]
 language = "{language}"
-# What workers may do without a question. Nothing here opens files that look like secrets.
+# What workers may do without asking. Files that look like secrets always need an answer.
 # allow = {{ write = ["src/**"], run = ["make test"] }}
 
-# Workers that may take the same steps. A step that names no pool belongs to `default`.
+# A pool is a group of workers. A step without a pool goes to `default`.
 [[pools]]
 pool_id = "default"
 
@@ -39,7 +39,7 @@ pool_id = "default"
 agent = "worker"                   # agents/worker.md
 count = 3
 
-# A worker need not be a model: a program gets the step as a line of JSON.
+# A worker can also be a program, which gets the step as a line of JSON.
 # [[pools.workers]]
 # executor = "tests"
 #
@@ -70,37 +70,37 @@ tags: [general]
 {body}
 """
 
-Deed = Literal["made", "kept", "changed"]
+FileAction = Literal["created", "kept", "changed"]
 
 
-class Done(Struct, frozen=True):
-    """What became of one file."""
+class FileResult(Struct, frozen=True):
+    """What `init` did with one file."""
 
     path: str
-    deed: Deed
+    action: FileAction
 
 
-def init(given: Namespace) -> int:
-    """Write what is missing, leave what is there, and say so."""
-    project = find_project(given, upward=False)
-    language = cast("Language", given.language)
-    done = [
-        _make(project / FILE_NAME, _CONFIG.format(language=language)),
-        _make(project / "agents" / "worker.md", _worker(language)),
+def init(args: Namespace) -> int:
+    """Write the files that are missing, keep the others, and report both."""
+    project = find_project(args, upward=False)
+    language = cast("Language", args.language)
+    results = [
+        _create(project / FILE_NAME, _CONFIG.format(language=language)),
+        _create(project / "agents" / "worker.md", _worker(language)),
         _ignore(project / ".gitignore"),
     ]
-    if given.json:
-        print_json({"project": str(project), "files": done})
-        return FINE
-    for each in done:
-        sys.stdout.write(f"{each.deed:8}{clean(each.path)}\n")
+    if args.json:
+        print_json({"project": str(project), "files": results})
+        return OK
+    for each in results:
+        sys.stdout.write(f"{each.action:9}{clean(each.path)}\n")
     sys.stdout.write(
         "\nNext:\n"
-        f"  1. name a model: TASKLOOM_MODEL=provider:model, or [model] in {FILE_NAME}\n"
-        "  2. taskloom doctor     says whether everything is set up\n"
-        '  3. taskloom run "…"    plans a goal and has it carried out\n'
+        f"  1. choose a model: TASKLOOM_MODEL=provider:model, or [model] in {FILE_NAME}\n"
+        "  2. taskloom doctor     checks that everything is set up\n"
+        '  3. taskloom run "…"    plans a goal and runs it\n'
     )
-    return FINE
+    return OK
 
 
 def _worker(language: Language) -> str:
@@ -109,31 +109,31 @@ def _worker(language: Language) -> str:
     return _WORKER.format(name=worker.name, description=worker.description, body=worker.body)
 
 
-def _make(path: Path, text: str) -> Done:
-    """Write a file that is not there; half a file is taken away again."""
+def _create(path: Path, text: str) -> FileResult:
+    """Create a file unless it exists; a file that cannot be written whole is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         file = path.open("x", encoding="utf-8")
     except FileExistsError:
-        return Done(str(path), "kept")
+        return FileResult(str(path), "kept")
     try:
         with file:
             file.write(text)
     except OSError:
         path.unlink()
         raise
-    return Done(str(path), "made")
+    return FileResult(str(path), "created")
 
 
-def _ignore(path: Path) -> Done:
-    """Keep the state out of version control."""
+def _ignore(path: Path) -> FileResult:
+    """Add the state directory to .gitignore."""
     if not path.exists():
-        return _make(path, f"{STATE_DIR}/\n")
+        return _create(path, f"{STATE_DIR}/\n")
     text = path.read_bytes()
     names = {line.strip().strip(b"/") for line in text.splitlines()}
     if STATE_DIR.encode() in names:
-        return Done(str(path), "kept")
+        return FileResult(str(path), "kept")
     with path.open("ab") as file:
         file.write(b"" if not text or text.endswith(b"\n") else b"\n")
         file.write(f"{STATE_DIR}/\n".encode())
-    return Done(str(path), "changed")
+    return FileResult(str(path), "changed")

@@ -1,4 +1,4 @@
-"""What this program is called from here, and how it is called again."""
+"""Commands that messages suggest: how to run this program again from here."""
 
 import os
 import shlex
@@ -10,14 +10,14 @@ from taskloom.cli.arguments import STATE_DIR
 
 
 def program_name() -> str:
-    """Return how this program can be called from here."""
+    """Return the name or path that starts this program from here."""
     if shutil.which("taskloom"):
         return "taskloom"
     return os.path.relpath(sys.argv[0]) if sys.argv[0].endswith("taskloom") else "taskloom"
 
 
-def go_on(session_id: str, project: Path, state_dir: str) -> str:
-    """Return the command that goes on with a session; it names what it would not find by itself."""
+def resume_command(session_id: str, project: Path, state_dir: str) -> str:
+    """Return the command that resumes a session; defaults are left out."""
     words = [program_name(), "run", "--resume", session_id]
     if not _is_here(project):
         words += ["--project", str(project)]

@@ -1,4 +1,4 @@
-"""Where the board is, and which log a word on the command line means."""
+"""Finds the project, the board and the log that a command line names."""
 
 import os
 from argparse import Namespace
@@ -13,100 +13,122 @@ from taskloom.runtime.log_verification import LogSurvey
 from taskloom.text import join_limited
 
 
-def open_survey(given: Namespace) -> LogSurvey:
-    """Return the session that was asked for, or the one that was meant.
+def find_project(args: Namespace, *, upward: bool = True) -> Path:
+    """Return --project, else the nearest directory with a configuration or state, else this one.
 
     Raises:
-        RefusedError: There is no board, or no such session.
+        RefusedError: there is no such directory.
     """
-    tasks = _project(given) / given.state_dir / "tasks"
+    from taskloom.config import FILE_NAME
+
+    start = _start(args)
+    if not start.is_dir():
+        raise RefusedError(
+            Code.VALIDATION_ERROR,
+            f"There is no directory {start}. Set --project DIR.",
+            {"path": str(start)},
+        )
+    if args.project is None and upward:
+        for folder in (start, *start.parents):
+            if (folder / FILE_NAME).is_file() or (folder / args.state_dir).is_dir():
+                return folder
+    return start
+
+
+def open_survey(args: Namespace) -> LogSurvey:
+    """Return the logs of --session, else of the newest session.
+
+    Raises:
+        RefusedError: there is no board, or no such session.
+    """
+    tasks = _board_root(args) / args.state_dir / "tasks"
     sessions = _sessions(tasks)
     if not sessions:
         raise RefusedError(
             Code.VALIDATION_ERROR,
-            f"There is no board at {tasks}. --project DIR says where it is; the path of a "
-            f"*{WAL_SUFFIX} file works anywhere.",
+            f"There is no board at {tasks}. Set --project DIR, or give the path of a "
+            f"*{WAL_SUFFIX} file.",
             {"path": str(tasks)},
         )
-    return LogSurvey(session_dir(tasks.parent.parent, _session(given, sessions), tasks.parent.name))
+    return LogSurvey(session_dir(tasks.parent.parent, _session(args, sessions), tasks.parent.name))
 
 
-def find_log(given: Namespace, word: str) -> Path:
-    """Return the log that `word` means.
+def find_log(args: Namespace, name: str) -> Path:
+    """Return the log that `name` names.
 
     Raises:
-        RefusedError: There is none.
+        RefusedError: there is no such log.
     """
-    path = as_path(word)
+    path = as_path(name)
     if path is None:
-        return find_in(open_survey(given), word)
+        return find_in(open_survey(args), name)
     if not path.exists():
         raise RefusedError(
-            Code.TASK_NOT_FOUND, f"There is no file {path}.", {"wal_path": str(path)}
+            Code.TASK_NOT_FOUND,
+            f"There is no file {path}. Check the path.",
+            {"wal_path": str(path)},
         )
     return path
 
 
-def as_path(word: str) -> Path | None:
-    """Return the file that `word` names, None if it can only be the name of a Task."""
-    path = Path(word)
-    is_path = os.sep in word or (word.endswith(WAL_SUFFIX) and path.exists())
+def as_path(name: str) -> Path | None:
+    """Return the file that `name` names; None if it can only be the name of a Task."""
+    path = Path(name)
+    is_path = os.sep in name or (name.endswith(WAL_SUFFIX) and path.exists())
     return path if is_path else None
 
 
-def find_in(survey: LogSurvey, word: str) -> Path:
+def find_in(survey: LogSurvey, name: str) -> Path:
     """Return the log of a Task of this session.
 
     Raises:
-        RefusedError: It has no such Task; the answer names some that sound alike.
+        RefusedError: it has no such Task; the message suggests similar names.
     """
-    path = survey.find(word)
+    path = survey.find(name)
     if path is not None:
         return path
     names = list(dict.fromkeys(found.task_id for found in survey.found()))
-    near = get_close_matches(word, names, n=3, cutoff=0.5)
+    near = get_close_matches(name, names, n=3, cutoff=0.5)
     if near:
         hint = f"Did you mean {' or '.join(near)}?"
     elif names:
-        hint = f"There are: {join_limited(names)}."
+        hint = f"Its Tasks are {join_limited(names)}."
     else:
-        hint = "It has none."
+        hint = "It has no Tasks."
     raise RefusedError(
         Code.TASK_NOT_FOUND,
-        f"This session has no Task {word!r}. {hint}",
-        {"task_id": word, "near": near},
+        f"This session has no Task {name!r}. {hint}",
+        {"task_id": name, "near": near},
     )
 
 
-def _project(given: Namespace) -> Path:
-    if given.project is not None:
-        return Path(given.project)
-    here = _here()
-    for folder in (here, *here.parents):
-        if (folder / given.state_dir).is_dir():
-            return folder
-    return here
+def _board_root(args: Namespace) -> Path:
+    start = _start(args)
+    if args.project is None:
+        for folder in (start, *start.parents):
+            if (folder / args.state_dir).is_dir():
+                return folder
+    return start
 
 
-def _here() -> Path:
+def _start(args: Namespace) -> Path:
     try:
-        return Path.cwd()
+        return Path.cwd() if args.project is None else Path(args.project)
     except OSError as cause:
         raise RefusedError(
             Code.VALIDATION_ERROR,
-            f"There is no working directory any more: {cause.strerror}. --project DIR says where "
-            "the board is.",
+            f"The working directory does not exist: {cause.strerror}. Set --project DIR.",
         ) from cause
 
 
 def _sessions(tasks: Path) -> list[str]:
-    """Return the sessions' names, the one that was written to last first."""
+    """Return the ids of the sessions, the one written last first."""
     try:
         folders = [folder for folder in tasks.iterdir() if _may_be_session(folder)]
     except OSError:
         return []
-    touched = {folder.name: _touched(folder) for folder in folders}
-    held = {name: at for name, at in touched.items() if at is not None}
+    written = {folder.name: _last_write(folder) for folder in folders}
+    held = {name: at for name, at in written.items() if at is not None}
     return sorted(held, key=lambda name: held[name], reverse=True)
 
 
@@ -118,8 +140,8 @@ def _may_be_session(folder: Path) -> bool:
     return folder.is_dir()
 
 
-def _touched(folder: Path) -> int | None:
-    """Return when one of its logs was last written to; None if it has none."""
+def _last_write(folder: Path) -> int | None:
+    """Return when the newest of its logs was written; None if it has no logs."""
     try:
         with os.scandir(folder) as items:
             wals = [item for item in items if item.name.endswith(WAL_SUFFIX)]
@@ -129,20 +151,20 @@ def _touched(folder: Path) -> int | None:
                 if wal.is_file(follow_symlinks=False)
             ]
     except OSError:
-        return 0  # Reading it will say what is wrong.
+        return 0  # Reading it will report the error.
     return max(times, default=None)
 
 
-def _session(given: Namespace, sessions: list[str]) -> str:
-    wanted: str | None = given.session
+def _session(args: Namespace, sessions: list[str]) -> str:
+    wanted: str | None = args.session
     if wanted is None:
         if len(sessions) > 1:
-            note(f"session {sessions[0]}, the newest of {len(sessions)}; --session chooses")
+            note(f"session {sessions[0]}, the newest of {len(sessions)}; see --session")
         return sessions[0]
     if wanted not in sessions:
         raise RefusedError(
             Code.VALIDATION_ERROR,
-            f"There is no session {wanted!r}. There are: {join_limited(sessions)}.",
+            f"There is no session {wanted!r}. The sessions are {join_limited(sessions)}.",
             {"session_id": wanted, "sessions": sessions},
         )
     return wanted

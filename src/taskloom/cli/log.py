@@ -1,4 +1,4 @@
-"""The command that shows what happened: log."""
+"""`taskloom board log`: shows the events of a Task."""
 
 from argparse import Namespace
 from collections import deque
@@ -8,67 +8,70 @@ from itertools import chain, islice
 from time import sleep
 from typing import Final
 
-from taskloom.cli.exit_codes import FINE
+from taskloom.cli.exit_codes import OK
 from taskloom.cli.locate import find_log
 from taskloom.cli.output import console, note, print_json_line
 from taskloom.errors import StorageError
 from taskloom.runtime.read_only_log import Entry, ReadOnlyLog
+from taskloom.view.format import plural
 
 LIMIT: Final = 200
-"""For people, unless they ask for more; programs get everything."""
+"""Events shown by default; with --json there is no limit."""
 
-LOOK_S: Final = 0.2
-"""How often a follower looks for news: quick for an eye, next to nothing for a machine."""
+POLL_S: Final = 0.2
+"""How often --follow reads the file: fast for a person, cheap for a machine."""
 
 
-def log(given: Namespace) -> int:
-    """Show the events, then those that come if asked to."""
-    path = find_log(given, given.task)
+def log(args: Namespace) -> int:
+    """Print the events; with --follow, also those that come later."""
+    path = find_log(args, args.task)
     with closing(ReadOnlyLog(path)) as wal:
-        shown = iter(_choose(wal.entries(after=given.after or 0), given))
+        shown = iter(_choose(wal.entries(after=args.after or 0), args))
         first = list(islice(shown, LIMIT))
-        show = print_json_line if given.json else _printer(first)
+        show = print_json_line if args.json else _printer(first)
         for entry in chain(first, shown):
             show(entry)
-        if given.follow:
+        if args.follow:
             _follow(wal, show)
-        elif wal.torn_bytes and not given.json:
-            note(f"{wal.torn_bytes} bytes of a write that a crash cut short follow; never true")
-    return FINE
+        elif wal.torn_bytes and not args.json:
+            note(
+                f"{plural(wal.torn_bytes, 'byte')} of an unfinished write follow; they are ignored"
+            )
+    return OK
 
 
-def _choose(entries: Iterator[Entry], given: Namespace) -> Iterable[Entry]:
-    limit: int | None = given.limit
-    if limit is None and not (given.json or given.all):
+def _choose(entries: Iterator[Entry], args: Namespace) -> Iterable[Entry]:
+    limit: int | None = args.limit
+    if limit is None and not (args.json or args.all):
         limit = LIMIT
-    if limit is None or (given.follow and given.after is not None):
+    if limit is None or (args.follow and args.after is not None):
         return entries
-    if given.after is None:
+    if args.after is None:
         last = deque(entries, limit)
         if last and last[0].wal_seq > 1:
-            note(f"begins at line {last[0].wal_seq}; --all shows what was before")
+            note(f"starts at line {last[0].wal_seq}; --all shows the earlier events")
         return last
     return islice(entries, limit)
 
 
 def _follow(wal: ReadOnlyLog, show: Callable[[Entry], None]) -> None:
-    """Go on until the Task has ended, nothing follows that; or until nobody can reach the file."""
+    """Print new events until the Task has ended, or until the file is gone."""
     is_there = True
     while not wal.is_over:
         if not is_there:
             raise StorageError(
-                f"{wal.path} was removed or replaced while it was followed. What was written to "
-                "the old file is shown; nothing more will come.",
+                f"{wal.path} was removed or replaced. All events of the old file are shown. Run "
+                "the command again to follow the new file.",
                 {"wal_path": str(wal.path)},
             )
-        sleep(LOOK_S)
-        is_there = wal.is_there()  # Asked before reading: what came until then is shown.
+        sleep(POLL_S)
+        is_there = wal.is_there()  # Checked before reading, so that the last events are shown.
         for entry in wal.entries():
             show(entry)
 
 
 def _printer(first: Sequence[Entry]) -> Callable[[Entry], None]:
-    """Return what prints an event; the first ones decide how wide the columns are."""
+    """Return a function that prints an event; `first` decides how wide the columns are."""
     from taskloom.view.timeline import Timeline
 
     out = console()

@@ -1,4 +1,4 @@
-"""The program `taskloom`: which command was asked for, and how it ends."""
+"""The program `taskloom`: parses the arguments and runs one command."""
 
 import sys
 from argparse import Namespace
@@ -6,38 +6,38 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from taskloom.cli.arguments import build_parser
-from taskloom.cli.stdio import lend_error_stream
+from taskloom.cli.stdio import ensure_stderr
 
 USAGE: Final = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code."""
-    lend_error_stream()
+    ensure_stderr()
     parser = build_parser()
-    given = parser.parse_args(arguments)
-    if given.command is None and not given.version:
-        given.parser.print_help(sys.stderr)
+    args = parser.parse_args(arguments)
+    if args.command is None and not args.version:
+        args.parser.print_help(sys.stderr)
         return USAGE
-    from taskloom.cli.exit_codes import guarded
+    from taskloom.cli.exit_codes import run_guarded
 
-    run = _tell_version if given.version else _load_and_run
-    return guarded(lambda: run(given), as_json=given.json)
+    run = _print_version if args.version else _load_and_run
+    return run_guarded(lambda: run(args), as_json=args.json)
 
 
-def _tell_version(_given: Namespace) -> int:
+def _print_version(_given: Namespace) -> int:
     from taskloom import __version__
 
     sys.stdout.write(f"taskloom {__version__}\n")
     return 0
 
 
-def _load_and_run(given: Namespace) -> int:
-    return _load(given.command)(given)
+def _load_and_run(args: Namespace) -> int:
+    return _load(args.command)(args)
 
 
 def _load(command: str) -> Callable[[Namespace], int]:
-    """Import no more than one command needs."""
+    """Return a command's function; only what that command needs is imported."""
     match command:
         case "list" | "show" | "replay" | "diff":
             from taskloom.cli import board

@@ -1,17 +1,17 @@
-"""Where a command's words go: tables for people or JSON for programs, notes beside them."""
+"""The output of commands: tables for people, JSON for programs, notes on standard error."""
 
 import sys
 from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from taskloom.cli.stdio import say
+from taskloom.cli.stdio import print_error
 from taskloom.view.format import clean
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from taskloom.cli.plain_console import Screen
+    from taskloom.cli.plain_console import PlainConsole
 
 
 def print_json(value: object) -> None:
@@ -20,27 +20,27 @@ def print_json(value: object) -> None:
 
 
 def print_json_line(value: object) -> None:
-    """Print one JSON document on one line, at once."""
+    """Print one JSON document on one line, and flush it."""
     _write(encode(value) + b"\n")
 
 
 def encode(value: object) -> bytes:
-    r"""Return a value as JSON; what is no Unicode, as some names of files, as `\udcff`."""
+    r"""Return a value as JSON; bytes that are not UTF-8, as in some file names, as `\udcff`."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_written_out(msgspec.to_builtins(value)))
+        return msgspec.json.encode(_escaped(msgspec.to_builtins(value)))
 
 
-def _written_out(value: object) -> object:
+def _escaped(value: object) -> object:
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode()
         case dict():
             pairs = cast("dict[object, object]", value).items()
-            return {_written_out(name): _written_out(each) for name, each in pairs}
+            return {_escaped(name): _escaped(each) for name, each in pairs}
         case list() | tuple():
-            return [_written_out(each) for each in cast("list[object]", value)]
+            return [_escaped(each) for each in cast("list[object]", value)]
         case _:
             return value
 
@@ -51,15 +51,15 @@ def _write(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def console(*, error: bool = False) -> "Screen":
-    """Return what people's words are printed on."""
-    from taskloom.cli.plain_console import Screen
+def console(*, error: bool = False) -> "PlainConsole":
+    """Return the console that prints text for people."""
+    from taskloom.cli.plain_console import PlainConsole
 
-    return Screen(sys.stderr if error else sys.stdout)
+    return PlainConsole(sys.stderr if error else sys.stdout)
 
 
 def draw(*parts: "RenderableType") -> None:
-    """Print what was drawn for people; into a pipe without the blanks at the ends of lines."""
+    """Print renderables; into a pipe without trailing blanks."""
     out = console()
     if out.is_terminal:
         out.print(*parts, sep="\n", crop=False)
@@ -70,5 +70,5 @@ def draw(*parts: "RenderableType") -> None:
 
 
 def note(text: str) -> None:
-    """Say something that is not part of the answer."""
-    say(f"note: {clean(text)}")
+    """Print a note, which is not part of the answer, to standard error."""
+    print_error(f"note: {clean(text)}")

@@ -1,4 +1,4 @@
-"""What people's words are printed on: plain when piped, no wider than a terminal."""
+"""The console for people: plain text when piped, never wider than the terminal."""
 
 import os
 from typing import Final, NoReturn, TextIO
@@ -6,20 +6,20 @@ from typing import Final, NoReturn, TextIO
 from rich.console import Console
 
 PIPED_WIDTH: Final = 160
-"""Of tables that nobody sees at once; COLUMNS says otherwise."""
+"""The width of piped tables, unless COLUMNS sets it."""
 
-_USUAL_WIDTH: Final = 80
+_DEFAULT_WIDTH: Final = 80
 """Where COLUMNS is 0."""
 
 
-class Screen(Console):
-    """One of the standard streams."""
+class PlainConsole(Console):
+    """A console on a standard stream."""
 
     def __init__(self, stream: TextIO) -> None:
-        """Take texts as they are: no markup, no emoji names, no guessing what a number is."""
+        """Open it for texts as they are: no markup, no emoji names, no highlighting."""
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
-            # A terminal that cannot show a sign gets a question mark and not a traceback.
+            # A terminal that cannot show a character gets a question mark, not a traceback.
             reconfigure(errors="replace")
         super().__init__(
             file=stream,
@@ -30,13 +30,13 @@ class Screen(Console):
         )
 
     def on_broken_pipe(self) -> NoReturn:
-        """Leave it to whoever ends the command."""
+        """Raise, so that the command ends with its exit code."""
         raise BrokenPipeError
 
 
 def _width(stream: TextIO) -> int | None:
-    """Return how wide to write; None to go by COLUMNS, else by the terminal."""
+    """Return the width; None means COLUMNS, else the size of the terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit():
-        return None if columns.strip("0") else _USUAL_WIDTH
+        return None if columns.strip("0") else _DEFAULT_WIDTH
     return None if stream.isatty() else PIPED_WIDTH

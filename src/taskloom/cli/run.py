@@ -1,4 +1,4 @@
-"""The commands that work on a goal: run, and sessions."""
+"""`taskloom run` and `taskloom sessions`."""
 
 import asyncio
 from argparse import Namespace
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 from taskloom.app.run_setup import compose
 from taskloom.app.session_host import Host, HostSetup
 from taskloom.board import TaskStatus
-from taskloom.cli.exit_codes import FINE, INTERRUPTED, TROUBLE
-from taskloom.cli.find_project import find_project
+from taskloom.cli.exit_codes import FAILED, INTERRUPTED, OK
+from taskloom.cli.locate import find_project
 from taskloom.cli.output import console, note, print_json
 from taskloom.config import FILE_NAME
 from taskloom.errors import Code, RefusedError
 from taskloom.runtime import ListTasks
 from taskloom.session import SessionStore
+from taskloom.view.format import one_line
 
 if TYPE_CHECKING:
     from taskloom.agent import Result
@@ -25,88 +26,94 @@ _LAST: Final = "last"
 """What `--resume` calls the newest session."""
 
 
-def run(given: Namespace) -> int:
-    """Take a goal, or go on with a session; return the exit code."""
-    from taskloom.cli.watch import choose_kind, watcher
+def run(args: Namespace) -> int:
+    """Run a goal or resume a session; return the exit code."""
+    from taskloom.cli.watch import choose_kind, new_watcher
 
-    project = Path(given.project or ".").absolute()
+    project = Path(args.project or ".").absolute()
     if not project.is_dir():
-        raise RefusedError(Code.VALIDATION_ERROR, f"There is no directory {project}.")
-    _check(given, project)
-    _hint_at_config_above(given, project)
-    shown = watcher(choose_kind(json=given.json, plain=given.plain))
+        raise RefusedError(
+            Code.VALIDATION_ERROR, f"There is no directory {project}. Set --project DIR."
+        )
+    _check(args, project)
+    _note_config_above(args, project)
+    watcher = new_watcher(choose_kind(json=args.json, plain=args.plain))
     setup = compose(
         project,
-        ask=shown.ask,
-        yes=given.yes,
-        model_name=given.model or "",
-        state_dir=given.state_dir,
+        ask=watcher.ask,
+        yes=args.yes,
+        model_name=args.model or "",
+        state_dir=args.state_dir,
     )
-    session_id, more = open_session(given, setup)
-    return asyncio.run(host_session(setup, session_id, more, shown))
+    session_id, message = open_session(args, setup)
+    return asyncio.run(host_session(setup, session_id, message, watcher))
 
 
-def _hint_at_config_above(given: Namespace, project: Path) -> None:
-    """Say so when a run begins below the project that was perhaps meant; nothing is guessed."""
-    if given.project is not None or (project / FILE_NAME).exists():
+def _note_config_above(args: Namespace, project: Path) -> None:
+    """Print a note when a directory above has a configuration, which this run does not use."""
+    if args.project is not None or (project / FILE_NAME).exists():
         return
     above = next((each for each in project.parents if (each / FILE_NAME).is_file()), None)
     if above is not None:
-        note(f"{above / FILE_NAME} is not used here; for that project: --project {above}")
+        note(f"{above / FILE_NAME} is not used; use --project {above} to run that project")
 
 
-def _check(given: Namespace, project: Path) -> None:
-    """See that what was typed can be meant, before anything is written.
+def _check(args: Namespace, project: Path) -> None:
+    """Check the arguments before anything is written.
 
     Raises:
-        RefusedError: it cannot.
+        RefusedError: they contradict each other, or a value is not valid.
     """
-    if _is_no_text(" ".join(given.goal)):
+    if not _is_utf8(" ".join(args.goal)):
         raise RefusedError(
-            Code.VALIDATION_ERROR, "The goal is no text: some of its bytes are not UTF-8."
+            Code.VALIDATION_ERROR, "The goal is not valid UTF-8. Write it as UTF-8 text."
         )
-    if given.resume is not None and given.session is not None:
+    if args.resume is not None and args.session is not None:
         raise RefusedError(
-            Code.VALIDATION_ERROR, "--session names a new session, --resume one that is there."
+            Code.VALIDATION_ERROR,
+            "--session names a new session and --resume an existing one. Use one of them.",
         )
-    if given.session == _LAST:
+    if args.session == _LAST:
         raise RefusedError(
-            Code.VALIDATION_ERROR, f"{_LAST!r} is what --resume calls the newest session."
+            Code.VALIDATION_ERROR,
+            f"{_LAST!r} is reserved for --resume. Choose another id for --session.",
         )
-    state = Path(given.state_dir)
+    state = Path(args.state_dir)
     if ".." in state.parts or (project / state).resolve() == project.resolve():
         raise RefusedError(
             Code.VALIDATION_ERROR,
-            f"--state-dir {given.state_dir!r} is no directory of its own inside the project.",
+            f"--state-dir {args.state_dir!r} must name a directory inside the project.",
         )
 
 
-def _is_no_text(words: str) -> bool:
+def _is_utf8(text: str) -> bool:
     try:
-        words.encode()
+        text.encode()
     except UnicodeEncodeError:
-        return True
-    return False
+        return False
+    return True
 
 
-def open_session(given: Namespace, setup: HostSetup) -> tuple[str, str]:
-    """Return the session that is meant, made if it is new, and what is said to it besides."""
-    goal = " ".join(given.goal).strip()
-    if given.resume is None:
+def open_session(args: Namespace, setup: HostSetup) -> tuple[str, str]:
+    """Return the session id, created if it is new, and the message to send to a resumed one."""
+    goal = " ".join(args.goal).strip()
+    if args.resume is None:
         if not goal:
             raise RefusedError(
                 Code.VALIDATION_ERROR,
-                'Say what shall be done: taskloom run "…", or go on with a session: '
-                "taskloom run --resume SESSION",
+                'Give a goal: taskloom run "…", or resume a session: taskloom run --resume SESSION',
             )
         store = SessionStore(setup.project, setup.state_dir)
-        return store.create(given.session or "", goal=goal).session_id, ""
-    session_id = given.resume
+        return store.create(args.session or "", goal=goal).session_id, ""
+    session_id = args.resume
     if session_id == _LAST:
         known = SessionStore(setup.project, setup.state_dir).list()
         known = [session for session in known if session.info.kind == "run"]
         if not known:
-            raise RefusedError(Code.VALIDATION_ERROR, "There is no session here to go on with.")
+            raise RefusedError(
+                Code.VALIDATION_ERROR,
+                'There is no session to resume. Start one: taskloom run "…"',
+            )
         session_id = known[0].session_id
     return session_id, goal
 
@@ -114,44 +121,44 @@ def open_session(given: Namespace, setup: HostSetup) -> tuple[str, str]:
 async def host_session(
     setup: HostSetup,
     session_id: str,
-    more: str,
-    shown: "Watcher",
+    message: str,
+    watcher: "Watcher",
     *,
-    beside: Callable[[Host], None] | None = None,
+    on_start: Callable[[Host], None] | None = None,
 ) -> int:
-    """Host a session until its Orchestrator is done or somebody quits; return the exit code."""
+    """Host a session until its Orchestrator ends or the user quits; return the exit code."""
     async with Host(setup, session_id) as host:
-        if beside is not None:
-            beside(host)
-        result = await shown.show(host, lambda: host.work(more))
-        good = await _ended_well(host)
-    return _exit_code(result, good=good)
+        if on_start is not None:
+            on_start(host)
+        result = await watcher.show(host, lambda: host.work(message))
+        succeeded = await _all_completed(host)
+    return _exit_code(result, succeeded=succeeded)
 
 
-async def _ended_well(host: Host) -> bool:
-    """Tell whether every Task of the session has ended, and none of them badly."""
+async def _all_completed(host: Host) -> bool:
+    """Return whether every Task of the session is completed."""
     actor = host.board.orchestrator(host.orchestrator.agent_id, run_id="run_host")
     page = await host.board.list(actor, ListTasks(include_terminal=True, limit=1_000))
     return all(line.status == TaskStatus.COMPLETED for line in page.tasks)
 
 
-def _exit_code(result: "Result", *, good: bool) -> int:
+def _exit_code(result: "Result", *, succeeded: bool) -> int:
     if result.stop_reason == "cancelled":
         return INTERRUPTED
-    return FINE if result.error is None and good else TROUBLE
+    return OK if result.error is None and succeeded else FAILED
 
 
-def sessions(given: Namespace) -> int:
+def sessions(args: Namespace) -> int:
     """List the sessions of a project."""
-    found = [one.info for one in SessionStore(find_project(given), given.state_dir).list()]
-    if given.json:
+    found = [one.info for one in SessionStore(find_project(args), args.state_dir).list()]
+    if args.json:
         print_json(found)
-        return FINE
+        return OK
     if not found:
-        console().print('No sessions here yet. Begin one: taskloom run "…"')
+        console().print('No sessions yet. Start one: taskloom run "…"')
     for info in found:
-        goal = " ".join(info.goal.split())
+        goal = one_line(info.goal, 100)
         console().print(
-            f"{info.session_id}  {info.created_at:%Y-%m-%d %H:%M}  {goal[:100]}", markup=False
+            f"{info.session_id}  {info.created_at:%Y-%m-%d %H:%M}  {goal}", markup=False
         )
-    return FINE
+    return OK

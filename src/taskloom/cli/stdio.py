@@ -1,4 +1,4 @@
-"""The standard streams, which may be closed, full, or read by nobody: no reason to crash."""
+"""The standard streams, which may be closed, full, or without a reader."""
 
 import os
 import sys
@@ -6,32 +6,28 @@ from contextlib import suppress
 from typing import TextIO
 
 
-def lend_error_stream() -> None:
-    """Give a program whose standard error is closed one that leads nowhere."""
+def ensure_stderr() -> None:
+    """Replace a closed standard error with the null device, so that nothing crashes on it."""
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as we run
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until we exit
 
 
-def say(text: str) -> None:
-    """Write a line to standard error; if nobody can hear it, go on."""
+def print_error(text: str) -> None:
+    """Write a line to standard error; ignore that it cannot be written."""
     with suppress(OSError):
         sys.stderr.write(f"{text}\n")
-    settle(sys.stderr)
+    flush(sys.stderr)
 
 
-def settle(stream: TextIO | None) -> None:
-    """Write out what is held back, or drop it, so that the interpreter's end has nothing to say."""
+def flush(stream: TextIO | None) -> None:
+    """Flush a stream, or drop what it buffers, so that the interpreter's exit cannot fail on it."""
     if stream is None:
         return
     try:
         stream.flush()
     except OSError:
-        _mute(stream)
-
-
-def _mute(stream: TextIO) -> None:
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, stream.fileno())
-    finally:
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(null, stream.fileno())
+        finally:
+            os.close(null)

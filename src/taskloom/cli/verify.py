@@ -1,72 +1,66 @@
-"""The command that checks logs: verify."""
+"""`taskloom board verify`: checks logs."""
 
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from taskloom.cli.exit_codes import FINE, TROUBLE, USAGE
+from taskloom.cli.exit_codes import FAILED, OK, USAGE
 from taskloom.cli.locate import as_path, find_in, open_survey
 from taskloom.cli.output import console, draw, note, print_json
 from taskloom.runtime.log_verification import Finding, Health
 from taskloom.runtime.log_verification import verify as verify_log
 
 
-def verify(given: Namespace) -> int:
-    """Check the logs that are named, or all of the session."""
-    paths = _paths(given)
-    findings = _check(paths) if _is_watched(given) else [verify_log(path) for path in paths]
-    if given.json:
-        print_json({"ok": _code(findings) == FINE, "wals": findings})
-        return _code(findings)
+def verify(args: Namespace) -> int:
+    """Check the named logs, or all logs of the session; return the exit code."""
+    findings = _check(list(_paths(args)), progress=sys.stderr.isatty() and not args.json)
+    code = _exit_code(findings)
+    if args.json:
+        print_json({"ok": code == OK, "wals": findings})
+        return code
     from taskloom.view.tables import draw_findings
 
     if findings:
         draw(draw_findings(findings))
     else:
-        note("no logs")
-    return _code(findings)
+        note("this session has no logs")
+    return code
 
 
-def _code(findings: list[Finding]) -> int:
-    """Damage weighs more than a name that was typed wrongly."""
-    health = {found.health for found in findings}
+def _exit_code(findings: list[Finding]) -> int:
+    """Return the exit code; a damaged log outweighs a missing one."""
+    health = {finding.health for finding in findings}
     if health & {Health.DAMAGED, Health.UNREADABLE}:
-        return TROUBLE
-    return USAGE if health & {Health.MISSING, Health.NOT_A_FILE} else FINE
+        return FAILED
+    return USAGE if health & {Health.MISSING, Health.NOT_A_FILE} else OK
 
 
-def _paths(given: Namespace) -> list[Path]:
-    if not given.tasks:
-        survey = open_survey(given)
-        return [survey.path(found.name) for found in survey.found()]
-    return list(_named(given))
-
-
-def _named(given: Namespace) -> Iterator[Path]:
+def _paths(args: Namespace) -> Iterator[Path]:
     survey = None
-    for word in given.tasks:
-        path = as_path(word)
+    if not args.tasks:
+        survey = open_survey(args)
+        yield from [survey.path(found.name) for found in survey.found()]
+    for name in args.tasks:
+        path = as_path(name)
         if path is None:
-            survey = survey or open_survey(given)
-            path = find_in(survey, word)
+            survey = survey or open_survey(args)
+            path = find_in(survey, name)
         yield path
 
 
-def _is_watched(given: Namespace) -> bool:
-    return sys.stderr.isatty() and not given.json
-
-
-def _check(paths: list[Path]) -> list[Finding]:
-    """Check while somebody watches: a bar on standard error, gone when it is done."""
+def _check(paths: list[Path], *, progress: bool) -> list[Finding]:
+    """Check the logs, with a progress bar on standard error that disappears at the end."""
+    if not progress:
+        return [verify_log(path) for path in paths]
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     total = sum(path.stat().st_size for path in paths if path.is_file())
-    with Progress(*columns, console=console(error=True), transient=True) as progress:
-        bar = progress.add_task("checking", total=total)
+    with Progress(*columns, console=console(error=True), transient=True) as bars:
+        bar = bars.add_task("checking", total=total)
 
-        def watch(size_bytes: int) -> None:
-            progress.advance(bar, size_bytes)
+        def advance(size_bytes: int) -> None:
+            bars.advance(bar, size_bytes)
 
-        return [verify_log(path, watch=watch) for path in paths]
+        return [verify_log(path, watch=advance) for path in paths]

@@ -1,5 +1,5 @@
-"""How a person or a program watches a run, and steers it."""
+"""Shows a run to a person or a program, and lets the person control it."""
 
-from taskloom.cli.watch.watcher import Kind, Watcher, choose_kind, watcher
+from taskloom.cli.watch.watcher import Kind, Watcher, choose_kind, new_watcher
 
-__all__ = ["Kind", "Watcher", "choose_kind", "watcher"]
+__all__ = ["Kind", "Watcher", "choose_kind", "new_watcher"]

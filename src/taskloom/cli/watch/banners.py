@@ -4,7 +4,7 @@ from typing import Final
 
 from taskloom.agent import Message, Result
 from taskloom.app.session_host import Host
-from taskloom.cli.invocation import go_on
+from taskloom.cli.invocation import resume_command
 from taskloom.view.format import clean, one_line, plural, some
 
 _LINES_MAX: Final = 400
@@ -45,4 +45,4 @@ def closing(result: Result, host: Host, *, was_quit: bool) -> list[str]:
 
 def resume(host: Host) -> str:
     """Return the command that goes on with a session, from the directory one is in."""
-    return go_on(host.session.session_id, host.setup.project, host.setup.state_dir)
+    return resume_command(host.session.session_id, host.setup.project, host.setup.state_dir)

@@ -5,7 +5,7 @@ import os
 from contextlib import suppress
 from typing import Final
 
-from taskloom.cli.stdio import say
+from taskloom.cli.stdio import print_error
 from taskloom.cli.watch.questions import ANSWERS, Questions
 from taskloom.view.run.model import visible
 
@@ -41,8 +41,8 @@ class TypedAnswers:
         asked = self._questions.first
         if asked is None or self._questions.was_shown:
             return
-        say(f"? {visible(asked.text)}")
-        say(f"  y once, a for this session ({visible(asked.for_session)}), n no:")
+        print_error(f"? {visible(asked.text)}")
+        print_error(f"  y once, a for this session ({visible(asked.for_session)}), n no:")
         self._questions.was_shown = True
 
     def _read(self) -> None:
@@ -65,7 +65,7 @@ class TypedAnswers:
             return
         answer = ANSWERS.get(line)
         if answer is None:
-            say("  y, a or n, please:")
+            print_error("  y, a or n, please:")
             return
         self._questions.answer(answer)
         self.put()

@@ -48,7 +48,7 @@ def choose_kind(json: bool, plain: bool) -> Kind:
     return "screen" if both and not plain and os.environ.get("TERM", "") != "dumb" else "lines"
 
 
-def watcher(kind: Kind, *, console: "Console | None" = None) -> Watcher:
+def new_watcher(kind: Kind, *, console: "Console | None" = None) -> Watcher:
     """Make what shows a run; `console` is where a screen is drawn, else standard output."""
     match kind:
         case "screen":

@@ -17,10 +17,10 @@ from taskloom.view.run.output import Kind, Line
 from taskloom.view.run.task_window import TaskWindow, most_urgent
 from taskloom.view.style import mark, progress, status_word
 
-KEYS: Final = "j/k select · enter its words · c cancel it · p {pause} · q quit"
-STREAM_KEYS: Final = "j/k scroll · G to the end · c cancel it · esc back · q quit"
-CONFIRM_KEYS: Final = "y yes · any other key no"
-ANSWER_KEYS: Final = "y once · a for this session · n no"
+KEYS: Final = "j/k: select · enter: view output · c: cancel · p: {pause} · q: quit"
+STREAM_KEYS: Final = "j/k: scroll · G: end · c: cancel · esc: back · q: quit"
+CONFIRM_KEYS: Final = "y: yes · any other key: no"
+ANSWER_KEYS: Final = "y: once · a: for this session · n: no"
 
 _QUESTION_LINES: Final = 8
 """Of a question within the frame; a longer one is printed whole above it."""
@@ -109,7 +109,7 @@ def _foot(seen: RunView) -> Text:
         return Text.assemble((one_line(seen.confirm), "bold yellow"), f"  {CONFIRM_KEYS}")
     if seen.stream is not None:
         return Text(STREAM_KEYS, "dim")
-    return Text(KEYS.format(pause="go on" if seen.paused else "pause"), "dim")
+    return Text(KEYS.format(pause="resume" if seen.paused else "pause"), "dim")
 
 
 def question_lines(asked: Asked, width: int) -> list[str]:
@@ -134,7 +134,7 @@ def _question(asked: Asked | None, width: int, height: int) -> Iterator[Text]:
         return
     lines, room = question_lines(asked, width), _question_room(height)
     if len(lines) > room:
-        shown = [*lines[: room - 1], f"… it is long: all {len(lines)} lines of it stand above"]
+        shown = [*lines[: room - 1], f"… all {len(lines)} lines are printed above"]
     else:
         shown = lines
     for line in shown:

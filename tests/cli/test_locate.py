@@ -45,13 +45,13 @@ def test_of_several_sessions_the_newest_is_taken_with_a_note(stage: Stage) -> No
     os.utime(path, (later, later))
     ended = taskloom("board", "list", "--json", cwd=stage.project)
     assert [task["task_id"] for task in ended.json()["tasks"]] == ["newer"]
-    assert ended.err == "note: session s2, the newest of 2; --session chooses\n"
+    assert ended.err == "note: session s2, the newest of 2; see --session\n"
     chosen = taskloom("board", "list", "--json", "--session", "s1", cwd=stage.project)
     assert [task["task_id"] for task in chosen.json()["tasks"]] == ["release"]
     assert chosen.err == ""
     unknown = taskloom("board", "list", "--session", "s3", cwd=stage.project)
     assert unknown.code == 2
-    assert unknown.err == "taskloom: There is no session 's3'. There are: s2, s1.\n"
+    assert unknown.err == "taskloom: There is no session 's3'. The sessions are s2, s1.\n"
 
 
 def test_an_unknown_task_is_refused_with_names_that_sound_alike(stage: Stage) -> None:
@@ -62,13 +62,13 @@ def test_an_unknown_task_is_refused_with_names_that_sound_alike(stage: Stage) ->
     assert far.code == 2
     error = json.loads(far.err)["error"]
     assert error["code"] == "task_not_found"
-    assert "There are: release." in error["message"]
+    assert "Its Tasks are release." in error["message"]
 
 
 def test_a_path_that_is_not_there_is_refused(stage: Stage) -> None:
     ended = taskloom("board", "show", "./gone.wal.jsonl", cwd=stage.project)
     assert ended.code == 2
-    assert ended.err == "taskloom: There is no file gone.wal.jsonl.\n"
+    assert ended.err == "taskloom: There is no file gone.wal.jsonl. Check the path.\n"
 
 
 def test_a_task_is_found_by_the_name_of_its_log_too(stage: Stage) -> None:

@@ -125,7 +125,7 @@ def test_a_working_directory_that_is_gone_is_said(stage: Stage) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("taskloom: There is no working directory any more")
+    assert done.stderr.startswith("taskloom: The working directory does not exist")
 
 
 def test_no_path_and_no_session_reaches_a_terminal_raw(stage: Stage) -> None:

@@ -85,8 +85,10 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
     max_leaves=10,
 )
-_NAMES = ("task", "steps", "operations", "reason", "result_summary", "status", "step_id", "title")
-_NAMES += ("error", "count", "outcome")
+_NAMES = (
+    *("task", "steps", "operations", "reason", "result_summary", "status", "step_id", "title"),
+    *("error", "count", "outcome"),
+)
 
 
 @given(st.sampled_from([*EventType, *RunEvent]), st.dictionaries(st.sampled_from(_NAMES), _JSON))

@@ -1,7 +1,7 @@
 """The reduction of tool results: the check before a model call, and cutting a large result.
 
-The check is the hook alone, best of many rounds; cutting stands beside a bare write of the same
-text to the same disk, which is all that it must do.
+The check is the hook alone, best of many rounds. Cutting is compared with a bare write of the
+same text to the same disk.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ def write_synced(file: Path, content: str) -> None:
 
 
 def run() -> Iterator[Row]:
-    """Measure."""
+    """Yield the rows of the table."""
     with TemporaryDirectory(dir=".") as name:
         yield from asyncio.run(_check(LocalFiles(name)))
         yield asyncio.run(_cut(Path(name)))
@@ -45,8 +45,8 @@ def _messages(count: int) -> list[Message]:
     return found[:count]
 
 
-async def _begun(backend: LocalFiles, limit: int = 50_000) -> ToolReduction:
-    # So many tokens that nothing is ever cleared: the check is what is measured.
+async def _started(backend: LocalFiles, limit: int = 50_000) -> ToolReduction:
+    # The limit is so high that nothing is ever cleared: only the check is measured.
     one = ToolReduction(backend, max_length_for_trunc=limit, max_tokens_for_clear=10**9)
     await one.before_agent(RunSetup("r", "", [], set()))
     return one
@@ -72,13 +72,13 @@ async def _check(backend: LocalFiles) -> list[Row]:
 async def _seconds(backend: LocalFiles, count: int, new: int) -> float:
     best = float("inf")
     for _ in range(ROUNDS):
-        one = await _begun(backend)
+        one = await _started(backend)
         messages = _messages(count)
         await one.before_model(State(messages, [INFO]))
         spent = 0.0
         for _ in range(CALLS):
             messages = [*messages, *_messages(1 + new)[1:]]
-            state = State(list(messages), [INFO])  # As the loop hands it over.
+            state = State(list(messages), [INFO])  # As the agent loop passes it.
             start = perf_counter_ns()
             await one.before_model(state)
             spent += perf_counter_ns() - start
@@ -86,9 +86,9 @@ async def _seconds(backend: LocalFiles, count: int, new: int) -> float:
     return best
 
 
-async def _cut(place: Path) -> Row:
+async def _cut(root: Path) -> Row:
     text = "0123456789abcde\n" * (LARGE // 16)
-    one = await _begun(LocalFiles(place))
+    one = await _started(LocalFiles(root))
 
     async def call(_: ToolRequest) -> str:
         return text
@@ -96,7 +96,7 @@ async def _cut(place: Path) -> Row:
     ours = bare = float("inf")
     for number in range(5):
         start = perf_counter()
-        write_synced(place / f"bare{number}", text)
+        write_synced(root / f"bare{number}", text)
         bare = min(bare, perf_counter() - start)
         start = perf_counter()
         await one.wrap_tool_call(ToolRequest(f"c{number}", "look", {}, INFO), call)

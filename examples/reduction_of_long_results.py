@@ -1,4 +1,4 @@
-"""A tool that says too much, and a model that reads only what it needs; runs without a network."""
+"""A tool with a very long result, of which the model reads one line; needs no network."""
 
 import re
 import sys
@@ -19,7 +19,7 @@ async def build_log() -> str:
 
 
 def think(messages: Sequence[Message]) -> Message | str:
-    """Stand in for a model: ask for the log, then for the lines around the error."""
+    """Play the model: request the log, then the line with the error."""
     last = messages[-1]
     if last.role == "user":
         return call_tool("build_log")
@@ -30,7 +30,7 @@ def think(messages: Sequence[Message]) -> Message | str:
 
 
 async def main() -> None:
-    """Ask, and print how much the model had to read."""
+    """Run the agent, and print how much the model had to read."""
     model = ScriptedModel(think)
     agent = Agent(model, [build_log], [ToolReduction(MemoryFiles())])
     result = await agent.invoke("Why did the build fail?")

@@ -1,4 +1,4 @@
-"""A program for test_kill: a run with a journal and a reduction, killed in the middle.
+"""A program for test_killed_runs: a run with a journal and a reduction that kills itself.
 
 Usage: killed_run.py DIRECTORY KILL_AT [NAME]. At model call KILL_AT the process kills itself with
 SIGKILL, if it gets there. Runs of other names share the storage. At the end it prints the messages

@@ -1,4 +1,4 @@
-"""Clearing before a model call: when, what, and that nothing is lost by it."""
+"""Clearing before a model call: when, what, and without loss."""
 
 from collections.abc import AsyncIterator
 
@@ -14,17 +14,17 @@ from taskloom.middleware.reduction import (
     from_saved,
     utf8_tokens,
 )
-from tests.middleware.reduction.scene import (
+from tests.middleware.reduction.reduction_runs import (
     FailingFiles,
-    Looker,
-    begin,
+    LookingModel,
+    calls_have_results,
     clear,
     contents,
     conversation,
-    paired,
-    play,
     request,
-    round_,
+    run_agent,
+    start_run,
+    tool_round,
 )
 
 LONG = "0123456789" * 200
@@ -45,7 +45,7 @@ async def started(files: MemoryFiles | None, limit: int = 500, keep: int = 1) ->
         max_tokens_for_clear=limit,
         clear_retention_suffix_limit=keep,
     )
-    await begin(one)
+    await start_run(one)
     return one
 
 
@@ -80,11 +80,11 @@ async def test_old_rounds_are_cleared_and_the_last_ones_never(keep: int) -> None
     shown = [message.text for message in after if message.role == "tool"]
     assert shown == [pointer(f"c{n + 1}") for n in range(cleared)] + results[cleared:]
     assert await contents(files, CLEAR) == {f"{CLEAR}/c{n + 1}": results[n] for n in range(cleared)}
-    assert paired(after)
+    assert calls_have_results(after)
 
 
 @pytest.mark.spec("TR-302")
-async def test_a_call_without_its_result_is_no_trouble() -> None:
+async def test_a_call_without_a_result_is_accepted() -> None:
     one = await started(MemoryFiles(), keep=0)
     open_call = Message.assistant("", ToolCall("c9", "look"))
     stray = Message.tool(ToolCall("nobody", "look"), LONG)
@@ -103,7 +103,7 @@ async def test_the_post_process_is_called_once_and_only_if_something_was_cleared
         return State([*state.messages, Message.user("cleared")], state.tools)
 
     one = ToolReduction(MemoryFiles(), max_tokens_for_clear=500, clear_post_process=after_clearing)
-    await begin(one)
+    await start_run(one)
     after = await clear(one, conversation(LONG, LONG, LONG))
     assert seen == [7]
     assert after[-1].text == "cleared"
@@ -117,9 +117,9 @@ async def test_what_was_cleared_once_is_never_cleared_again() -> None:
     files = MemoryFiles()
     messages = conversation(LONG)
     for turn in range(2, 8):
-        one = await started(files)  # Another run each time: a conversation of many turns.
+        one = await started(files)  # A new run each time: a conversation of many runs.
         messages += [Message.assistant("an answer"), Message.user("more")]
-        messages += round_(f"c{turn}", LONG + str(turn))
+        messages += tool_round(f"c{turn}", LONG + str(turn))
         after = await clear(one, messages)
         assert [one.text for one in after if one.role == "tool"][:-1] == [
             pointer(f"c{n}") for n in range(1, turn)
@@ -131,19 +131,19 @@ async def test_what_was_cleared_once_is_never_cleared_again() -> None:
 
 
 @pytest.mark.spec("TR-304")
-async def test_a_pointer_is_known_even_without_its_mark_and_in_another_language() -> None:
+async def test_a_pointer_is_recognized_without_its_mark_and_in_another_language() -> None:
     files = MemoryFiles()
     one = await started(files, limit=10)
     after = await clear(one, conversation(LONG, "new"))
-    bare = [message.replace(finish_reason="") for message in after]  # Kept in a foreign format.
+    bare = [message.replace(finish_reason="") for message in after]  # Unmarked.
     chinese = ToolReduction(files, max_tokens_for_clear=0, read_file_tool_name="r", language="zh")
-    await begin(chinese)
+    await start_run(chinese)
     assert await clear(chinese, bare) == bare
     assert await contents(files, CLEAR) == {f"{CLEAR}/c1": LONG}
 
 
 @pytest.mark.spec("TR-304")
-async def test_a_handlers_words_are_marked_too() -> None:
+async def test_the_result_of_a_handler_is_marked_too() -> None:
     asked: list[str] = []
 
     def handler(detail: ToolDetail) -> ClearResult:
@@ -161,14 +161,14 @@ async def test_a_handlers_words_are_marked_too() -> None:
     messages = conversation(LONG, "new")
     for _ in range(3):
         one = ToolReduction(files, max_tokens_for_clear=10, tool_config=config)
-        await begin(one)
+        await start_run(one)
         messages = await clear(one, messages)
     assert asked == ["c1"]
     assert await files.read("x/c1") == LONG
 
 
 @pytest.mark.spec("TR-305")
-async def test_a_result_shorter_than_its_pointer_is_left_alone() -> None:
+async def test_a_result_shorter_than_its_pointer_is_not_changed() -> None:
     files = MemoryFiles()
     size = len(pointer("c1"))
     one = await started(files, limit=1)
@@ -192,10 +192,10 @@ async def test_the_callers_messages_are_not_changed() -> None:
 
 
 @pytest.mark.spec("TR-306")
-async def test_a_storage_that_fails_leaves_the_message_whole_and_is_asked_again() -> None:
+async def test_a_storage_that_fails_leaves_the_message_unchanged_and_is_tried_again() -> None:
     files = FailingFiles(after=2)
     one = ToolReduction(files, max_tokens_for_clear=500)
-    await begin(one)
+    await start_run(one)
     before = conversation(*[f"{n}{LONG}" for n in range(5)])
     after = await clear(one, before)
     assert [message.text for message in after if message.role == "tool"] == [
@@ -211,26 +211,26 @@ async def test_a_storage_that_fails_leaves_the_message_whole_and_is_asked_again(
 
 
 @pytest.mark.spec("TR-306", "TR-205")
-async def test_a_failing_storage_warns_and_the_run_goes_on() -> None:
+async def test_a_failing_storage_warns_and_the_run_continues() -> None:
     async def look(n: int) -> str:
         """Look."""
         return LONG + str(n)
 
     one = ToolReduction(FailingFiles(), max_tokens_for_clear=500)
-    messages, warnings = await play(Agent(Looker(5), [look], [one]))
+    messages, warnings = await run_agent(Agent(LookingModel(5), [look], [one]))
     assert sum(LONG in message.text for message in messages) == 5
     assert {warning.phase for warning in warnings} == {"clear"}
 
 
 @pytest.mark.spec("TR-307")
-async def test_calls_side_by_side_keep_their_results_whatever_their_order() -> None:
+async def test_parallel_calls_keep_their_results_whatever_their_order() -> None:
     one = await started(MemoryFiles())
     calls = [ToolCall(f"c{n}", "look", f'{{"n":{n}}}') for n in range(4)]
     results = [Message.tool(call, f"{call.id}{LONG}", is_error=call.id == "c1") for call in calls]
     before = [Message.user("go"), Message.assistant("", *calls), *reversed(results)]
-    before += round_("c1", "the same id once more")
+    before += tool_round("c1", "the same id once more")
     after = await clear(one, before)
-    assert paired(after)
+    assert calls_have_results(after)
     for message in after[2:6]:
         assert message.text == pointer(message.tool_call_id)
         assert message.is_error == (message.tool_call_id == "c1")
@@ -238,13 +238,13 @@ async def test_calls_side_by_side_keep_their_results_whatever_their_order() -> N
     assert after[1] is before[1]
 
 
-async def test_large_arguments_of_old_calls_go_as_well() -> None:
+async def test_large_arguments_of_old_calls_are_cleared_too() -> None:
     files = MemoryFiles()
     one = await started(files)
     arguments = (
         '{"path":"a.py","content":"' + "line\\n" * 1_000 + '","lines":[' + "1," * 500 + "1]}"
     )
-    before = [*round_("w1", "ok", "write_file", arguments), *round_("c2", "new")]
+    before = [*tool_round("w1", "ok", "write_file", arguments), *tool_round("c2", "new")]
     after = await clear(one, before)
     assert after[0].tool_calls == (
         ToolCall(
@@ -259,12 +259,12 @@ async def test_large_arguments_of_old_calls_go_as_well() -> None:
     assert await files.read(f"{CLEAR}/w1-arguments") == arguments
     assert await clear(one, after) is after
     never = ToolReduction(files, max_tokens_for_clear=500, clear_arguments_over=None)
-    await begin(never)
+    await start_run(never)
     assert await clear(never, before) is before
 
 
 @pytest.mark.spec("TR-304")
-async def test_a_handler_that_clears_arguments_alone_is_asked_once() -> None:
+async def test_a_handler_that_clears_arguments_only_is_called_once() -> None:
     asked: list[str] = []
 
     def handler(detail: ToolDetail) -> ClearResult:
@@ -279,49 +279,49 @@ async def test_a_handler_that_clears_arguments_alone_is_asked_once() -> None:
 
     files = MemoryFiles()
     config = {"look": ToolConfig(clear_handler=handler)}
-    messages = [*round_("c1", "ok", arguments='{"text":"long"}'), *round_("c2", "new")]
+    messages = [*tool_round("c1", "ok", arguments='{"text":"long"}'), *tool_round("c2", "new")]
     for _ in range(2):
         one = ToolReduction(files, max_tokens_for_clear=1, tool_config=config)
-        await begin(one)
+        await start_run(one)
         messages = await clear(one, messages)
     assert asked == ['{"text":"long"}']
     assert messages[1].text == "ok"
 
 
 @pytest.mark.spec("TR-307")
-async def test_two_calls_of_one_id_keep_their_own_arguments() -> None:
+async def test_two_calls_with_one_id_keep_their_own_arguments() -> None:
     one = await started(MemoryFiles())
     first = ToolCall("c1", "look", '{"text":"' + "a" * 5_000 + '"}')
     second = ToolCall("c1", "look", '{"text":"b"}')
     before = [Message.assistant("", first, second), Message.tool(first, LONG)]
-    before += [Message.tool(second, LONG), *round_("c2", "new")]
+    before += [Message.tool(second, LONG), *tool_round("c2", "new")]
     after = await clear(one, before)
     assert after[0].tool_calls[1] == second
     assert len(after) == len(before)
 
 
-async def test_parts_go_whole_with_their_images_and_come_back() -> None:
+async def test_parts_are_saved_with_their_images_and_can_be_restored() -> None:
     files = MemoryFiles()
     one = await started(files)
     parts = (TextPart("see"), ImagePart(data=b"\x00" * 10))
     call = ToolCall("c1", "look")
-    before = [Message.assistant("", call), Message.tool(call, parts), *round_("c2", LONG)]
+    before = [Message.assistant("", call), Message.tool(call, parts), *tool_round("c2", LONG)]
     after = await clear(one, before)
     assert after[1].content == pointer("c1")
     assert from_saved(await files.read(f"{CLEAR}/c1")) == parts
 
 
-async def test_without_a_backend_old_results_are_dropped_and_the_model_is_told() -> None:
+async def test_without_a_backend_old_results_are_dropped_and_the_model_is_informed() -> None:
     one = await started(None)
-    setup = await begin(one)
+    setup = await start_run(one)
     assert setup.tools == []
     after = await clear(one, conversation(LONG, LONG))
     assert after[2].text == "[Old tool result cleared. Call the tool again if you need it.]"
 
 
-async def test_clearing_may_stop_at_a_low_water_mark() -> None:
+async def test_clearing_can_stop_at_a_lower_limit() -> None:
     one = ToolReduction(MemoryFiles(), max_tokens_for_clear=2_000, clear_down_to_tokens=1_200)
-    await begin(one)
+    await start_run(one)
     after = await clear(one, conversation(*[LONG] * 5))
     assert [message.text == LONG for message in after if message.role == "tool"] == [
         False,
@@ -333,12 +333,12 @@ async def test_clearing_may_stop_at_a_low_water_mark() -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-async def test_a_truncated_result_is_pointed_to_where_it_is(language: Language) -> None:
+async def test_a_pointer_to_a_truncated_result_names_its_file(language: Language) -> None:
     files = MemoryFiles()
     one = ToolReduction(
         files, max_length_for_trunc=1_000, max_tokens_for_clear=10, language=language
     )
-    await begin(one)
+    await start_run(one)
 
     async def whole(_: object) -> str:
         return LONG
@@ -352,7 +352,7 @@ async def test_a_truncated_result_is_pointed_to_where_it_is(language: Language) 
         await one.wrap_tool_call(request(call_id="c1"), whole),
         "".join([chunk async for chunk in stream]),
     ]
-    forged = results[0].replace("0123", "3210")  # Not what truncation made of that file.
+    forged = results[0].replace("0123", "3210")  # Not the notice of that file.
     after = await clear(one, conversation(*results, forged, "new"))
     for number, folder in ((1, "trunc"), (2, "trunc"), (3, "clear")):
         assert f".taskloom/reduction/{folder}/c{number}\n" in after[2 * number].text

@@ -1,4 +1,4 @@
-"""The example runs, and says what the model was spared."""
+"""The example runs and prints how much the model read."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Whole runs: bounded requests, stable beginnings, and every result there to the last byte."""
+"""Whole runs: bounded requests, stable prefixes, and every result kept."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,14 +13,21 @@ from hypothesis import strategies as st
 from taskloom.agent import Agent, ImagePart, Message, ModelRequest, Part, TextPart, ToolCall, tool
 from taskloom.files import Backend, LocalFiles, MemoryFiles
 from taskloom.middleware.reduction import ToolContent, ToolReduction, from_saved, utf8_tokens
-from taskloom.middleware.reduction.tokens import count_message
-from tests.middleware.reduction.scene import Looker, begin, clear, paired, play, tool_chars
+from taskloom.middleware.reduction.tokens import TokenCache
+from tests.middleware.reduction.reduction_runs import (
+    LookingModel,
+    calls_have_results,
+    clear,
+    run_agent,
+    start_run,
+    tool_chars,
+)
 
 SAVED = re.compile(r"saved to: (\S+)")
 
 
 async def original(files: Backend, message: Message) -> ToolContent:
-    """Follow the notices from a message to what the tool gave."""
+    """Follow the notices from a message to the tool's result."""
     content: ToolContent = message.content
     while isinstance(content, str) and content.startswith("<persisted-output>"):
         path = SAVED.search(content)
@@ -43,9 +50,9 @@ async def test_thirty_results_of_20000_characters_never_send_more_than_38000(
         return f"{n:04}" + "x" * 19_992 + f"{n:04}"
 
     files = MemoryFiles()
-    model = Looker(30)
+    model = LookingModel(30)
     reduction = ToolReduction(files, max_length_for_trunc=10_000)
-    messages, _ = await play(Agent(model, [look], [reduction], max_iterations=40))
+    messages, _ = await run_agent(Agent(model, [look], [reduction], max_iterations=40))
     most = max(map(tool_chars, model.requests))
     assert len(model.requests) == 31
     assert most <= 38_000
@@ -65,13 +72,13 @@ async def test_a_conversation_of_200_turns_stays_under_its_limit(
         return f"result {n}\n" * (200 + 37 * n % 900)
 
     files = MemoryFiles()
-    model = Looker(200)
+    model = LookingModel(200)
     reduction = ToolReduction(files, max_length_for_trunc=6_000, max_tokens_for_clear=12_000)
     agent = Agent(model, [look], [reduction], max_iterations=300)
-    messages, _ = await play(agent)
-    tokens = [sum(count_message(one, utf8_tokens) for one in sent) for sent in model.requests]
+    messages, _ = await run_agent(agent)
+    tokens = [sum(TokenCache(utf8_tokens).count(one) for one in sent) for sent in model.requests]
     assert max(tokens) <= 12_000
-    assert all(map(paired, model.requests))
+    assert all(map(calls_have_results, model.requests))
     for n, message in enumerate(results_of(messages), 1):
         assert await original(files, message) == f"result {n}\n" * (200 + 37 * n % 900)
     changed = sum(
@@ -83,15 +90,15 @@ async def test_a_conversation_of_200_turns_stays_under_its_limit(
 
 
 @pytest.mark.spec("TR-302", "TR-304")
-async def test_between_two_clearings_what_was_sent_stays_as_it_is() -> None:
+async def test_sent_messages_do_not_change_between_two_clearings() -> None:
     @tool
     async def look(n: int) -> str:
         """Look."""
         return f"{n:04}" * 1_000  # A thousand tokens each.
 
-    model = Looker(40)
+    model = LookingModel(40)
     reduction = ToolReduction(MemoryFiles(), max_tokens_for_clear=10_000)
-    await play(Agent(model, [look], [reduction], max_iterations=50))
+    await run_agent(Agent(model, [look], [reduction], max_iterations=50))
     stable = [
         all(now is then for now, then in zip(later, earlier, strict=False))
         for earlier, later in zip(model.requests, model.requests[1:], strict=False)
@@ -103,7 +110,7 @@ async def test_between_two_clearings_what_was_sent_stays_as_it_is() -> None:
 
 @pytest.mark.spec("TR-206", "TR-304")
 async def test_one_instance_serves_many_runs_at_once(tmp_path: Path) -> None:
-    """Same call ids everywhere, other results, one storage: nothing gets mixed up."""
+    """The same call ids with different results in one storage."""
     files = LocalFiles(tmp_path)
     reduction = ToolReduction(files, max_length_for_trunc=1_500, max_tokens_for_clear=1_000)
 
@@ -155,7 +162,7 @@ CALL_ID = st.sampled_from(["c1", "c2", "../c1", "", "C1"]) | st.text(max_size=5)
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[Message]:
-    """Any mixture of rounds with unique ids within a round, and of plain messages."""
+    """Rounds with unique ids in each round, and plain messages, in any order."""
     messages: list[Message] = []
     for _ in range(draw(st.integers(1, 6))):
         if draw(st.booleans()):
@@ -171,7 +178,7 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 
 
 async def unfold(files: MemoryFiles, message: Message) -> Message:
-    """Return a message as it was before it was cleared, by what it points to."""
+    """Return a message as it was before it was cleared, from the saved files."""
     if message.finish_reason == "cleared":
         path = SAVED.search(message.text)
         assert path is not None
@@ -188,7 +195,7 @@ async def unfold(files: MemoryFiles, message: Message) -> Message:
 @pytest.mark.spec("TR-303", "TR-304", "TR-306", "TR-307")
 @settings(max_examples=150)
 @given(st.lists(conversations(), min_size=1, max_size=4), st.integers(0, 2), st.data())
-def test_any_conversation_cleared_any_number_of_times_can_be_had_back(
+def test_any_conversation_cleared_any_number_of_times_can_be_restored(
     pieces: list[list[Message]], keep: int, data: st.DataObject
 ) -> None:
     async def check() -> None:
@@ -205,16 +212,16 @@ def test_any_conversation_cleared_any_number_of_times_can_be_had_back(
                     clear_retention_suffix_limit=keep,
                     clear_down_to_tokens=data.draw(st.sampled_from([0, 100])),
                 )
-                await begin(reduction)
+                await start_run(reduction)
                 for _ in range(2):
                     messages = await clear(reduction, messages)
-        assert paired(messages) == paired(truth)
-        assert paired(messages)
+        assert calls_have_results(messages) == calls_have_results(truth)
+        assert calls_have_results(messages)
         assert [await unfold(files, message) for message in messages] == truth
 
     anyio.run(check)
 
 
-async def test_media_counts_so_that_images_are_cleared_too() -> None:
+async def test_media_is_counted_so_that_images_are_cleared_too() -> None:
     image: Part = ImagePart(data=b"\x00" * 100_000)
-    assert 1_000 < count_message(Message.user((image,)), utf8_tokens) < 3_000
+    assert 1_000 < TokenCache(utf8_tokens).count(Message.user((image,))) < 3_000

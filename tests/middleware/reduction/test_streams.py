@@ -1,4 +1,4 @@
-"""Truncation of streams: live up to the limit, then the notice; nothing is ever lost."""
+"""Truncation of streams: chunks pass up to the limit, then the notice; nothing is lost."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import TypeVar
@@ -27,7 +27,7 @@ from taskloom.middleware.reduction import (
     TruncResult,
     from_saved,
 )
-from tests.middleware.reduction.scene import FailingFiles, begin, contents, request
+from tests.middleware.reduction.reduction_runs import FailingFiles, contents, request, start_run
 
 LIMIT = 1_000
 
@@ -53,10 +53,10 @@ async def parts(*given: Part, error: Exception | None = None) -> AsyncIterator[P
 T = TypeVar("T")
 
 
-async def listen(stream: AsyncIterator[T], heard: list[T]) -> None:
-    """Keep each piece as it comes, so that a failure does not take them along."""
+async def listen(stream: AsyncIterator[T], received: list[T]) -> None:
+    """Record each chunk, so that a failure does not lose them."""
     async for piece in stream:
-        heard.append(piece)  # noqa: PERF401  # see above
+        received.append(piece)  # noqa: PERF401  # see above
 
 
 async def collect(one: ToolReduction, chunks: Sequence[str]) -> list[str]:
@@ -70,10 +70,10 @@ async def collect_parts(one: ToolReduction, *given: Part) -> list[Part]:
 
 
 @pytest.mark.spec("TR-203")
-async def test_pieces_pass_while_the_tool_still_works_and_then_comes_the_notice() -> None:
+async def test_chunks_pass_while_the_tool_works_and_the_notice_follows() -> None:
     files = MemoryFiles()
     one = reduction(files)
-    await begin(one)
+    await start_run(one)
     said: list[str] = []
     passed_before: list[int] = []
 
@@ -85,7 +85,7 @@ async def test_pieces_pass_while_the_tool_still_works_and_then_comes_the_notice(
     await listen(one.wrap_streaming_tool_call(request(), tool), said)
     text = "".join(f"{n:099}\n" for n in range(50))
     whole = "".join(said)
-    # Each piece was out before the next was made, until the notice's room was reached.
+    # Each chunk passed before the next was produced, up to the space for the notice.
     live = len(whole.partition("\n<persisted-output>")[0])
     assert LIMIT - 300 < live <= LIMIT
     assert passed_before[: live // 100] == list(range(live // 100))
@@ -98,19 +98,19 @@ async def test_pieces_pass_while_the_tool_still_works_and_then_comes_the_notice(
 
 @pytest.mark.spec("TR-201", "TR-203")
 @given(st.lists(st.integers(0, 400), max_size=12), st.integers(0, 800))
-def test_a_stream_is_cut_exactly_when_the_whole_text_is(sizes: list[int], limit: int) -> None:
+def test_a_stream_is_cut_exactly_when_the_same_text_would_be(sizes: list[int], limit: int) -> None:
     async def check() -> None:
         chunks = ["x" * size for size in sizes]
         text = "".join(chunks)
         live, whole = MemoryFiles(), MemoryFiles()
         streaming, plain = reduction(live, limit), reduction(whole, limit)
-        await begin(streaming)
+        await start_run(streaming)
         got = "".join(await collect(streaming, chunks))
 
         async def call(_: object) -> str:
             return text
 
-        await begin(plain)
+        await start_run(plain)
         await plain.wrap_tool_call(request(), call)
         assert len(got) <= len(text)
         assert (got == text) == (await contents(live, "saved/trunc") == {})
@@ -126,7 +126,7 @@ def test_a_stream_is_cut_exactly_when_the_whole_text_is(sizes: list[int], limit:
 async def test_one_character_over_the_limit_is_cut_and_exactly_the_limit_is_not() -> None:
     files = MemoryFiles()
     one = reduction(files)
-    await begin(one)
+    await start_run(one)
     assert "".join(await collect(one, ["x" * LIMIT])) == "x" * LIMIT
     assert await contents(files, "saved/trunc") == {}
     cut = "".join(await collect(one, ["x" * LIMIT, "x"]))
@@ -140,7 +140,7 @@ async def test_one_character_over_the_limit_is_cut_and_exactly_the_limit_is_not(
 async def test_a_tool_that_fails_loses_nothing(size: int) -> None:
     files = MemoryFiles()
     one = reduction(files)
-    await begin(one)
+    await start_run(one)
     text = "y" * size
     got: list[str] = []
     wrapped = one.wrap_streaming_tool_call(
@@ -152,7 +152,7 @@ async def test_a_tool_that_fails_loses_nothing(size: int) -> None:
 
 
 @pytest.mark.spec("TR-203", "TR-205")
-async def test_a_stream_that_cannot_be_saved_goes_through_whole() -> None:
+async def test_a_stream_that_cannot_be_saved_passes_unchanged() -> None:
     async def look() -> AsyncIterator[str]:
         """Look."""
         for n in range(100):
@@ -168,7 +168,7 @@ async def test_a_stream_that_cannot_be_saved_goes_through_whole() -> None:
 
 
 @pytest.mark.spec("TR-203")
-async def test_a_listener_that_leaves_closes_the_tool() -> None:
+async def test_a_consumer_that_stops_closes_the_tool() -> None:
     closed: list[str] = []
 
     async def tool(_: object) -> AsyncIterator[str]:
@@ -179,7 +179,7 @@ async def test_a_listener_that_leaves_closes_the_tool() -> None:
             closed.append("tool")
 
     one = reduction(MemoryFiles())
-    await begin(one)
+    await start_run(one)
     wrapped = one.wrap_streaming_tool_call(request(), tool)
     assert await anext(wrapped) == "x" * 300
     await wrapped.aclose()  # type: ignore[attr-defined]  # it is a generator
@@ -190,7 +190,7 @@ async def test_a_listener_that_leaves_closes_the_tool() -> None:
 async def test_a_stream_of_parts_keeps_its_images() -> None:
     files = MemoryFiles()
     one = reduction(files)
-    await begin(one)
+    await start_run(one)
     first, last = ImagePart(data=b"1"), ImagePart(data=b"2")
     given_parts = (TextPart("a" * 400), first, TextPart("b" * 900), last, TextPart("c" * 900))
     got = await collect_parts(one, *given_parts)
@@ -205,9 +205,9 @@ async def test_a_stream_of_parts_keeps_its_images() -> None:
 
 
 @pytest.mark.spec("TR-203", "TR-204")
-async def test_a_stream_of_parts_that_fails_delivers_them_all() -> None:
+async def test_a_stream_of_parts_that_fails_delivers_all_parts() -> None:
     one = reduction(MemoryFiles())
-    await begin(one)
+    await start_run(one)
     given_parts = (TextPart("a" * 4_000), ImagePart(data=b"1"), TextPart("b" * 900))
     got: list[Part] = []
     wrapped = one.wrap_rich_streaming_tool_call(
@@ -220,7 +220,7 @@ async def test_a_stream_of_parts_that_fails_delivers_them_all() -> None:
 
 
 @pytest.mark.spec("TR-103", "TR-203")
-async def test_a_handler_sees_the_whole_of_a_stream() -> None:
+async def test_a_handler_gets_the_whole_stream() -> None:
     seen: list[ToolDetail] = []
 
     def handler(detail: ToolDetail) -> TruncResult:
@@ -229,7 +229,7 @@ async def test_a_handler_sees_the_whole_of_a_stream() -> None:
 
     files = MemoryFiles()
     one = ToolReduction(files, tool_config={"look": ToolConfig(trunc_handler=handler)})
-    await begin(one)
+    await start_run(one)
     assert "".join(await collect(one, ["a", "b"])) == "ab"
     assert await collect(one, ["a", "b"]) == ["less"]
     assert [detail.tool_result for detail in seen] == ["ab", "ab"]

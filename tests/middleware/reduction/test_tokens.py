@@ -1,4 +1,4 @@
-"""Counting: fair by default, exact with the extra, incremental always."""
+"""Token counts: approximate by default, exact with the extra, always incremental."""
 
 import sys
 
@@ -8,13 +8,13 @@ import pytest
 from taskloom.agent import FilePart, JsonPart, Message, State, TextPart, ToolCall, ToolInfo
 from taskloom.files import MemoryFiles
 from taskloom.middleware.reduction import ToolReduction, utf8_tokens
-from taskloom.middleware.reduction.tokens import count_message
+from taskloom.middleware.reduction.tokens import TokenCache
 from tests.conventions.tree import ROOT
-from tests.middleware.reduction.scene import begin, clear, conversation, round_
+from tests.middleware.reduction.reduction_runs import clear, conversation, start_run, tool_round
 
 
 class Counting:
-    """A counter that remembers what it was asked."""
+    """A counter that records its texts."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -25,10 +25,10 @@ class Counting:
 
 
 @pytest.mark.spec("TR-403")
-async def test_what_was_counted_is_not_counted_again() -> None:
+async def test_no_message_is_counted_twice() -> None:
     counter = Counting()
     one = ToolReduction(MemoryFiles(), token_counter=counter)
-    await begin(one)
+    await start_run(one)
     messages = conversation(*["result"] * 100)
     tools = [ToolInfo("look", "Look.", {})]
     await one.before_model(State(list(messages), list(tools)))
@@ -36,16 +36,16 @@ async def test_what_was_counted_is_not_counted_again() -> None:
     counter.asked.clear()
     await one.before_model(State(list(messages), list(tools)))
     assert counter.asked == []
-    messages += round_("new", "a new result")
+    messages += tool_round("new", "a new result")
     await one.before_model(State(list(messages), list(tools)))
     assert counter.asked == ["assistant\n\nlook\n{}", "tool\na new result"]
 
 
 @pytest.mark.spec("TR-403")
-async def test_a_message_that_another_middleware_changed_is_counted_anew() -> None:
+async def test_a_message_that_another_middleware_changed_is_counted_again() -> None:
     counter = Counting()
     one = ToolReduction(MemoryFiles(), token_counter=counter, max_tokens_for_clear=1_000)
-    await begin(one)
+    await start_run(one)
     messages = conversation(*["result"] * 10)
     assert await clear(one, list(messages)) == messages
     counter.asked.clear()
@@ -60,7 +60,7 @@ async def test_a_message_that_another_middleware_changed_is_counted_anew() -> No
 async def test_after_clearing_nothing_is_counted_again() -> None:
     counter = Counting()
     one = ToolReduction(MemoryFiles(), token_counter=counter, max_tokens_for_clear=100)
-    await begin(one)
+    await start_run(one)
     after = await clear(one, conversation(*["x" * 500] * 10))
     counter.asked.clear()
     await clear(one, list(after))
@@ -68,26 +68,26 @@ async def test_after_clearing_nothing_is_counted_again() -> None:
 
 
 @pytest.mark.spec("TR-403", "TR-304")
-async def test_a_settled_past_that_somebody_changed_is_looked_through_again() -> None:
+async def test_checked_messages_that_change_are_checked_again() -> None:
     one = ToolReduction(MemoryFiles(), max_tokens_for_clear=100)
-    await begin(one)
+    await start_run(one)
     after = await clear(one, conversation(*["x" * 500] * 10))
     after[2] = after[2].replace(content="y" * 5_000, finish_reason="")
     assert (await clear(one, after))[2].text.startswith("<persisted-output>")
 
 
 @pytest.mark.spec("TR-403")
-async def test_over_the_limit_the_settled_past_is_not_looked_through_again() -> None:
+async def test_over_the_limit_checked_messages_are_not_checked_again() -> None:
     asked: list[str] = []
     one = ToolReduction(
         MemoryFiles(), max_tokens_for_clear=0, clear_path=lambda d: _note(asked, d.call_id)
     )
-    await begin(one)
+    await start_run(one)
     messages = conversation(*["short"] * 50)
     await clear(one, messages)
     assert len(asked) == 49
     asked.clear()
-    messages = [*messages, *round_("new", "short")]
+    messages = [*messages, *tool_round("new", "short")]
     await clear(one, messages)
     assert asked == ["c50"]
 
@@ -98,7 +98,7 @@ def _note(asked: list[str], call_id: str) -> str:
 
 
 @pytest.mark.spec("TR-101")
-async def test_a_counter_that_knows_messages_is_asked_for_messages() -> None:
+async def test_a_counter_of_messages_gets_whole_messages() -> None:
     class Exact:
         def __call__(self, text: str, /) -> int:
             raise AssertionError(text)
@@ -110,7 +110,7 @@ async def test_a_counter_that_knows_messages_is_asked_for_messages() -> None:
             return 500
 
     one = ToolReduction(MemoryFiles(), token_counter=Exact(), max_tokens_for_clear=2_400)
-    await begin(one)
+    await start_run(one)
     state = State(conversation("x" * 500, "y" * 500), [])
     assert await one.before_model(state) is None
     state.tools.append(ToolInfo("t", "d", {}))
@@ -119,11 +119,11 @@ async def test_a_counter_that_knows_messages_is_asked_for_messages() -> None:
 
 def test_everything_a_model_reads_is_counted() -> None:
     call = ToolCall("c", "name", "x" * 400)
-    assert count_message(Message.assistant("", call), utf8_tokens) >= 100
+    assert TokenCache(utf8_tokens).count(Message.assistant("", call)) >= 100
     parts = (TextPart("x" * 400), JsonPart(["x" * 400]), FilePart("text/plain", b"x" * 400))
-    assert count_message(Message.user(parts), utf8_tokens) >= 300
+    assert TokenCache(utf8_tokens).count(Message.user(parts)) >= 300
     assert utf8_tokens("\ud800") == 0
-    assert count_message(Message.user((JsonPart({1j}),)), utf8_tokens) > 0
+    assert TokenCache(utf8_tokens).count(Message.user((JsonPart({1j}),))) > 0
 
 
 RECORDED = {
@@ -138,7 +138,7 @@ RECORDED = {
 
 
 @pytest.mark.spec("TR-101")
-def test_the_extra_counts_as_the_models_do() -> None:
+def test_the_extra_counts_like_the_models() -> None:
     from taskloom.middleware.reduction.splintr_counter import SplintrCounter
 
     big, small = SplintrCounter("o200k_base"), SplintrCounter("cl100k_base")

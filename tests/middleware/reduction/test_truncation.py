@@ -1,4 +1,4 @@
-"""Truncation of results that come whole: text and parts."""
+"""Truncation of results: text and parts."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -25,13 +25,13 @@ from taskloom.agent import (
 from taskloom.files import Backend, MemoryFiles
 from taskloom.middleware.reduction import ToolReduction, from_saved, to_saved
 from taskloom.middleware.reduction.store import safe_name
-from tests.middleware.reduction.scene import (
+from tests.middleware.reduction.reduction_runs import (
     FailingFiles,
     PlainFiles,
-    begin,
     contents,
-    play,
     request,
+    run_agent,
+    start_run,
 )
 
 ROOT = "saved"
@@ -56,10 +56,10 @@ async def cut_parts(one: ToolReduction, *parts: Part) -> tuple[Part, ...]:
 
 
 @pytest.mark.spec("TR-201")
-async def test_a_result_longer_than_the_limit_is_saved_and_a_notice_stands_for_it() -> None:
+async def test_a_result_longer_than_the_limit_is_saved_and_replaced_by_a_notice() -> None:
     files = MemoryFiles()
     one = reduction(files)
-    await begin(one)
+    await start_run(one)
     text = "".join(f"line {n}\n" for n in range(500))
     notice = await cut(one, text)
     assert notice == (
@@ -74,10 +74,10 @@ async def test_a_result_longer_than_the_limit_is_saved_and_a_notice_stands_for_i
 
 
 @pytest.mark.spec("TR-201")
-async def test_a_result_of_exactly_the_limit_is_left_alone() -> None:
+async def test_a_result_of_exactly_the_limit_is_not_changed() -> None:
     files = MemoryFiles()
     one = reduction(files)
-    await begin(one)
+    await start_run(one)
     assert await cut(one, "计" * 1_000) == "计" * 1_000
     assert await cut(one, "计" * 1_001) != "计" * 1_001
     assert await contents(files, "saved/trunc") == {"saved/trunc/c1": "计" * 1_001}
@@ -89,7 +89,7 @@ def test_no_notice_is_longer_than_the_text(size: int, limit: int, preview: int) 
     async def check() -> None:
         files = MemoryFiles()
         one = reduction(files, limit, preview)
-        await begin(one)
+        await start_run(one)
         text = "x" * size
         got = await cut(one, text)
         assert len(got) <= len(text)
@@ -101,10 +101,10 @@ def test_no_notice_is_longer_than_the_text(size: int, limit: int, preview: int) 
 
 
 @pytest.mark.spec("TR-204")
-async def test_of_parts_the_text_is_cut_and_the_others_stay() -> None:
+async def test_the_text_of_parts_is_cut_and_the_others_are_kept() -> None:
     files = MemoryFiles()
     one = reduction(files)
-    await begin(one)
+    await start_run(one)
     image = ImagePart(data=b"\x00\xff", media_type="image/png")
     parts = (TextPart("caption"), image, TextPart("long\n" * 1_000), FilePart(url="u", name="n"))
     got = await cut_parts(one, *parts)
@@ -117,10 +117,10 @@ async def test_of_parts_the_text_is_cut_and_the_others_stay() -> None:
 
 
 @pytest.mark.spec("TR-204")
-async def test_many_small_parts_are_bounded_too() -> None:
+async def test_many_small_parts_are_limited_too() -> None:
     files = MemoryFiles()
     one = reduction(files)
-    await begin(one)
+    await start_run(one)
     parts = [TextPart("tiny text ")] * 500 + [JsonPart({"rows": list(range(50))})]
     got = await cut_parts(one, *parts)
     assert sum(len(part.text) for part in got if isinstance(part, TextPart)) < 1_500
@@ -139,21 +139,21 @@ PARTS = st.lists(
 
 @pytest.mark.spec("TR-204")
 @given(st.text() | st.text().map(lambda text: "taskloom-parts " + text) | PARTS)
-def test_what_is_saved_can_be_turned_back(content: str | tuple[Part, ...]) -> None:
+def test_saved_content_can_be_decoded(content: str | tuple[Part, ...]) -> None:
     assert from_saved(to_saved(content)) == content
     assert from_saved(to_saved(to_saved(content))) == to_saved(content)
 
 
-def test_parts_that_were_cut_off_are_an_error_and_not_other_parts() -> None:
+def test_saved_parts_that_were_cut_off_raise_an_error() -> None:
     parts = (TextPart("one"), ImagePart(data=b"two"))
     for whole in map(to_saved, (parts, parts[::-1])):
         for end in range(len("taskloom-parts "), len(whole)):
-            with pytest.raises(ValueError, match="cannot be read back"):
+            with pytest.raises(ValueError, match="cannot be decoded"):
                 from_saved(whole[:end])
 
 
 @pytest.mark.spec("TR-205")
-async def test_a_storage_that_fails_leaves_the_result_whole_and_says_so() -> None:
+async def test_a_storage_that_fails_leaves_the_result_unchanged_and_warns() -> None:
     text = "x" * 2_000
 
     async def look() -> str:
@@ -162,13 +162,13 @@ async def test_a_storage_that_fails_leaves_the_result_whole_and_says_so() -> Non
 
     model = ScriptedModel([call_tool("look"), "done"])
     agent = Agent(model, [look], [reduction(FailingFiles())])
-    messages, warnings = await play(agent)
+    messages, warnings = await run_agent(agent)
     assert messages[2].text == text
     assert [(one.phase, one.tool_name) for one in warnings] == [("trunc", "look")]
     assert "No space left" in warnings[0].reason
 
 
-async def test_a_result_that_goes_to_the_caller_is_not_cut() -> None:
+async def test_a_result_for_the_caller_is_not_cut() -> None:
     async def look() -> str:
         """Look."""
         return "x" * 5_000
@@ -194,10 +194,10 @@ HOSTILE = [
 
 @pytest.mark.spec("TR-206")
 @pytest.mark.parametrize("call_id", HOSTILE)
-async def test_no_call_id_leads_out_of_the_directory(call_id: str) -> None:
+async def test_no_call_id_leaves_the_directory(call_id: str) -> None:
     files = MemoryFiles()
     one = reduction(files)
-    await begin(one)
+    await start_run(one)
     text = f"{call_id!r:.50}" + "x" * 2_000
     await cut(one, text, call_id)
     (path,) = await contents(files, "saved/trunc")
@@ -210,7 +210,7 @@ async def test_no_call_id_leads_out_of_the_directory(call_id: str) -> None:
 
 @pytest.mark.spec("TR-206")
 @given(st.lists(st.text(max_size=30) | st.sampled_from(HOSTILE), unique=True))
-def test_two_ids_never_have_one_name(ids: list[str]) -> None:
+def test_two_ids_never_have_the_same_name(ids: list[str]) -> None:
     assert len({safe_name(id_) for id_ in ids}) == len(ids)
 
 
@@ -218,9 +218,9 @@ def test_two_ids_never_have_one_name(ids: list[str]) -> None:
 async def test_a_repeated_call_id_overwrites_nothing() -> None:
     files = MemoryFiles()
     one = reduction(files)
-    await begin(one)
+    await start_run(one)
     texts = [f"{n}" * 2_000 for n in range(5)]
-    for text in (*texts, texts[0]):  # The last is saved twice: a resumed run does that.
+    for text in (*texts, texts[0]):  # The last is saved twice, as by a resumed run.
         notice = await cut(one, text)
         path = notice.partition("saved to: ")[2].partition("\n")[0]
         assert await files.read(path) == text
@@ -228,7 +228,7 @@ async def test_a_repeated_call_id_overwrites_nothing() -> None:
 
 
 @pytest.mark.spec("TR-206")
-async def test_runs_side_by_side_with_the_same_ids_overwrite_nothing(
+async def test_concurrent_runs_with_the_same_ids_overwrite_nothing(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     for files in (MemoryFiles(), PlainFiles(tmp_path_factory.mktemp("plain"))):
@@ -268,11 +268,11 @@ async def test_runs_side_by_side_with_the_same_ids_overwrite_nothing(
 
 @settings(max_examples=50)
 @given(st.text(alphabet=st.characters(codec=None, exclude_categories=()), max_size=300))
-def test_any_text_at_all_is_saved_as_it_is(text: str) -> None:
+def test_any_text_is_saved_unchanged(text: str) -> None:
     async def check() -> None:
         files = MemoryFiles()
         one = reduction(files, 0, 5)
-        await begin(one)
+        await start_run(one)
         got = await cut(one, text)
         saved = await contents(files, "saved/trunc")
         assert got == text or list(map(from_saved, saved.values())) == [text]
@@ -282,7 +282,7 @@ def test_any_text_at_all_is_saved_as_it_is(text: str) -> None:
 
 @pytest.mark.spec("TR-201")
 @pytest.mark.parametrize("kind", ["text", "parts", "stream", "part stream"])
-async def test_an_error_that_goes_on_and_on_is_saved_and_cut_like_a_result(kind: str) -> None:
+async def test_a_very_long_error_is_saved_and_cut_like_a_result(kind: str) -> None:
     def fail() -> str:
         raise ValueError("no such column: " + "x" * 5_000)
 
@@ -320,7 +320,7 @@ async def test_an_error_that_goes_on_and_on_is_saved_and_cut_like_a_result(kind:
 
 
 @pytest.mark.spec("TR-205")
-async def test_an_error_that_cannot_be_saved_or_is_short_stays_as_it_is() -> None:
+async def test_an_error_that_cannot_be_saved_or_is_short_is_not_changed() -> None:
     @tool
     def query(size: int) -> str:
         """Ask."""

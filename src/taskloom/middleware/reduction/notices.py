@@ -1,4 +1,4 @@
-"""The words that stand where a result stood: never longer than what they replace."""
+"""The notices that replace results: never longer than the result."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from taskloom.middleware.reduction.texts import EN, ZH, ReductionTexts
 OPEN: Final = "<persisted-output>"
 CLOSE: Final = "</persisted-output>"
 POINTER_MAX: Final = 2_000
-"""No pointer is longer, so that nothing long can escape clearing by looking like one."""
+"""No pointer is longer, so that a long text cannot avoid clearing by imitating one."""
 
 
 class Notices(Struct, frozen=True):
@@ -20,7 +20,7 @@ class Notices(Struct, frozen=True):
     preview: int
 
     def truncated(self, path: str, text: str, *, parts: bool = False) -> str | None:
-        """Return the notice for a text, or None if there is none that is not longer."""
+        """Return the notice for a text, or None if it would be longer than the text."""
         first = self.texts.too_large_parts if parts else self.texts.too_large
         head = first.format(size=len(text), path=path)
         bare = self._framed(head)
@@ -31,7 +31,7 @@ class Notices(Struct, frozen=True):
         return self._framed(head, begin, end)
 
     def streamed(self, path: str, shown: int, text: str) -> str | None:
-        """Return the notice that ends a stream of which `shown` characters went through."""
+        """Return the notice that ends a stream after `shown` characters."""
         head = self.texts.streamed.format(count=shown, size=len(text), path=path)
         bare = "\n" + self._framed(head)
         room = len(text) - shown - len(bare)
@@ -41,15 +41,15 @@ class Notices(Struct, frozen=True):
         return "\n" + self._framed(head, "", end)
 
     def reserve(self, path: str) -> int:
-        """Return the room a stream's notice may need, a longer path and size included."""
+        """Return the characters that a stream's notice may need, with a longer path and size."""
         return len(self._framed(self.texts.streamed.format(count=0, size=0, path=path))) + 50
 
     def cleared(self, path: str) -> str:
-        """Return the pointer to a result that was cleared."""
+        """Return the pointer to a cleared result."""
         return self._framed(self.texts.cleared.format(path=path))
 
-    def stands_for(self, content: str, path: str, text: str) -> bool:
-        """Tell whether a content is what truncation made of a text: then it can be had anew."""
+    def is_notice_of(self, content: str, path: str, text: str) -> bool:
+        """Return whether a content is exactly what truncation makes of a text."""
         if content == self.truncated(path, text):
             return True
         shown = content.rfind("\n" + OPEN)
@@ -58,7 +58,7 @@ class Notices(Struct, frozen=True):
         return content[shown:] == self.streamed(path, shown, text)
 
     def _previews(self, begin: str, end: str, room: int) -> tuple[str, str]:
-        """Return the beginning and the end under their headings, in at most `room` characters."""
+        """Return the beginning and the end with headings, in at most `room` characters."""
         longest = len(str(self.preview))
         frame = sum(
             len(heading.format(count="")) + longest + 3
@@ -79,8 +79,8 @@ class Notices(Struct, frozen=True):
         return "\n".join((*lines, CLOSE))
 
 
-def told_path(content: str) -> str | None:
-    """Return the path that the notice of a truncation tells, if a content has one."""
+def notice_path(content: str) -> str | None:
+    """Return the path in the truncation notice of a content; None if it has no notice."""
     start = content.rfind(OPEN)
     if start < 0 or not content.endswith(CLOSE):
         return None
@@ -95,7 +95,7 @@ def told_path(content: str) -> str | None:
 
 
 def is_pointer(text: str) -> bool:
-    """Tell whether a text is a pointer that `cleared` wrote, in any language and for any tool."""
+    """Return whether a text is a pointer that `cleared` wrote, in any language, for any tool."""
     if not (len(text) <= POINTER_MAX and text.startswith(OPEN) and text.endswith(CLOSE)):
         return False
     lines = text.split("\n")

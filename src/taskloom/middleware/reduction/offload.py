@@ -1,4 +1,4 @@
-"""Saving what is taken out of the context; what cannot be saved is not taken out."""
+"""Saving content that leaves the context; content that cannot be saved stays."""
 
 import inspect
 import re
@@ -6,61 +6,68 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar, cast
 
+from msgspec import Struct
+
 from taskloom.agent import NoActiveRunError, TextPart, send_event
 from taskloom.files import Backend
-from taskloom.middleware.reduction.handlers import (
-    PathOf,
-    ReductionWarning,
-    ToolContent,
-    ToolDetail,
-)
-from taskloom.middleware.reduction.store import Store
+from taskloom.middleware.reduction.settings import PathGenerator, ToolContent, ToolDetail
+from taskloom.middleware.reduction.store import ResultStore
 
 T = TypeVar("T")
 
 
+class ReductionWarning(Struct, frozen=True):
+    """A result was not reduced because it could not be saved; sent as a `CustomEvent`."""
+
+    phase: str
+    tool_name: str
+    call_id: str
+    path: str
+    reason: str
+
+
 class Offload:
-    """Saves for one phase, `trunc` or `clear`, and tells the listener where it fails."""
+    """Saves for one phase, `trunc` or `clear`, and sends a warning when that fails."""
 
     def __init__(
         self,
         phase: str,
-        store: Store,
-        path_of: PathOf | None,
-        remember: Callable[[str], None],
+        store: ResultStore,
+        path_generator: PathGenerator | None,
+        on_saved: Callable[[str], None],
     ) -> None:
-        """Take the phase, the store, the path generator, and who remembers what was saved."""
+        """Set the phase, the store, the path generator, and a callback for saved paths."""
         self.phase = phase
         self.store = store
-        self._remember = remember
-        self._path_of = path_of
+        self._on_saved = on_saved
+        self._path_generator = path_generator
 
     async def path(self, detail: ToolDetail) -> str | None:
-        """Return where a result is to be saved; None if the generator fails."""
-        if self._path_of is None:
+        """Return the path to save a result to; None if the generator fails."""
+        if self._path_generator is None:
             return self.store.path(self.phase, detail.call_id)
         try:
-            return self._path_of(detail)
-        except Exception as error:  # noqa: BLE001  # a function of the user's may raise anything
+            return self._path_generator(detail)
+        except Exception as error:  # noqa: BLE001  # a user's function may raise anything
             await self.warn(detail, "", error)
             return None
 
     async def save(
         self, detail: ToolDetail, backend: Backend | None, path: str, content: str
     ) -> str | None:
-        """Save; return where it is, or None after a warning."""
+        """Save; return the actual path, or None after a warning."""
         try:
             if backend is None:
-                raise ValueError("There is no backend to save to.")  # noqa: TRY301  # one way to fail
+                raise ValueError("There is no backend to save to.")  # noqa: TRY301  # one path for all failures
             saved = await self.store.save(backend, path, content)
-        except Exception as error:  # noqa: BLE001  # whatever it is, the result stays whole
+        except Exception as error:  # noqa: BLE001  # after any failure the result stays as it is
             await self.warn(detail, path, error)
             return None
-        self._remember(saved)
+        self._on_saved(saved)
         return saved
 
     async def warn(self, detail: ToolDetail, path: str, reason: object) -> None:
-        """Say that a result stays whole, and why."""
+        """Send an event that says why a result was not reduced."""
         if isinstance(reason, BaseException):
             reason = f"{type(reason).__name__}: {reason}"
         event = ReductionWarning(self.phase, detail.tool_name, detail.call_id, path, str(reason))
@@ -68,24 +75,24 @@ class Offload:
             await send_event(event)
 
 
-async def answer(given: T | Awaitable[T]) -> T:
-    """Return what a function gave, sync or async."""
+async def maybe_await(given: T | Awaitable[T]) -> T:
+    """Return the result of a function, sync or async."""
     if inspect.isawaitable(given):
         return cast("T", await given)
     return given
 
 
-def moved(content: ToolContent, wanted: str, path: str) -> ToolContent | None:
-    """Return a notice with the path under which the content is; None if it names none."""
-    if wanted == path:
+def replace_path(content: ToolContent, old: str, new: str) -> ToolContent | None:
+    """Return a notice with another path; None if it does not contain the old one."""
+    if old == new:
         return content
-    # Not where it is only the beginning of another path.
-    there = re.compile(re.escape(wanted) + r"(?![\w/-]|\.\w)")
+    # Not where it is only the start of a longer path.
+    pattern = re.compile(re.escape(old) + r"(?![\w/-]|\.\w)")
     if isinstance(content, str):
-        return there.sub(lambda _: path, content) if there.search(content) else None
-    if not any(isinstance(part, TextPart) and there.search(part.text) for part in content):
+        return pattern.sub(lambda _: new, content) if pattern.search(content) else None
+    if not any(isinstance(part, TextPart) and pattern.search(part.text) for part in content):
         return None
     return tuple(
-        TextPart(there.sub(lambda _: path, part.text)) if isinstance(part, TextPart) else part
+        TextPart(pattern.sub(lambda _: new, part.text)) if isinstance(part, TextPart) else part
         for part in content
     )

@@ -1,4 +1,4 @@
-"""Saved content, listed, bounded and removed; never what a live message points to."""
+"""Listing and removal of saved files; a file that a live message names is never removed."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,12 +7,12 @@ from msgspec import Struct
 from taskloom.agent import Message
 from taskloom.files import Backend, FileInfo
 from taskloom.middleware.reduction.settings import Retention
-from taskloom.middleware.reduction.store import Store, plain_path
+from taskloom.middleware.reduction.store import ResultStore, path_parts
 from taskloom.middleware.reduction.truncation import as_text
 
 
 class SavedFile(Struct, frozen=True):
-    """One piece of saved content."""
+    """One saved file."""
 
     path: str
     size: int
@@ -24,13 +24,13 @@ class _Entry(Struct, frozen=True):
     info: FileInfo
 
 
-async def list_saved(store: Store) -> list[SavedFile]:
-    """Return everything under the root directory, oldest first."""
+async def list_saved(store: ResultStore) -> list[SavedFile]:
+    """Return all files under the root directory, oldest first."""
     entries = await _entries(store)
     return [SavedFile(one.info.path, one.info.size, one.info.modified_s) for one in entries]
 
 
-async def _entries(store: Store) -> list[_Entry]:
+async def _entries(store: ResultStore) -> list[_Entry]:
     found: list[_Entry] = []
     for backend in store.backends:
         folders = [store.root_dir]
@@ -43,58 +43,60 @@ async def _entries(store: Store) -> list[_Entry]:
     return sorted(found, key=lambda one: (one.info.modified_s, one.info.path))
 
 
-async def prune(store: Store, retention: Retention, live: Iterable[str], now_s: float) -> list[str]:
-    """Remove what may go and return the paths; `live` is the text that still points somewhere."""
+async def prune(
+    store: ResultStore, retention: Retention, live: Iterable[str], now_s: float
+) -> list[str]:
+    """Remove files and return their paths; `live` is the text of live messages."""
     entries = await _entries(store)
-    wanted = list(_wanted(entries, retention, now_s))
-    if not wanted:
+    candidates = list(_candidates(entries, retention, now_s))
+    if not candidates:
         return []
-    kept = await _pointed_to(store, entries, "\n".join(live))
+    kept = await _referenced(store, entries, "\n".join(live))
     excess = sum(one.info.size for one in entries) - (retention.max_bytes or 0)
     removed: list[str] = []
-    for one, is_old in wanted:
+    for one, is_old in candidates:
         too_much = retention.max_bytes is not None and excess > 0
-        if _tail(store, one.info.path) in kept or not (is_old or too_much):
+        if _relative(store, one.info.path) in kept or not (is_old or too_much):
             continue
         try:
             await one.backend.delete(one.info.path)
         except FileNotFoundError:
-            continue  # Somebody else was faster.
+            continue  # Another process removed it first.
         excess -= one.info.size
         removed.append(one.info.path)
     return removed
 
 
-def _wanted(
+def _candidates(
     entries: Sequence[_Entry], retention: Retention, now_s: float
 ) -> Iterable[tuple[_Entry, bool]]:
-    """Yield what is old enough to go, and whether it is too old to stay."""
+    """Yield the files that may be removed, and whether each is over the age limit."""
     for one in entries:
         age = now_s - one.info.modified_s
         if age >= retention.min_age_s:
             yield one, retention.max_age_s is not None and age > retention.max_age_s
 
 
-async def _pointed_to(store: Store, entries: Sequence[_Entry], live: str) -> set[str]:
-    """Return what the live text points to, and what that points to in turn."""
-    rest = {_tail(store, one.info.path): one for one in entries}
+async def _referenced(store: ResultStore, entries: Sequence[_Entry], live: str) -> set[str]:
+    """Return the files that the live text names, and those that these files name in turn."""
+    rest = {_relative(store, one.info.path): one for one in entries}
     kept: set[str] = set()
     texts = [live]
     while texts:
         text = texts.pop()
-        for tail in [tail for tail in rest if tail in text]:
-            one = rest.pop(tail)
-            kept.add(tail)
+        for name in [name for name in rest if name in text]:
+            one = rest.pop(name)
+            kept.add(name)
             try:
                 texts.append(await one.backend.read(one.info.path))
             except FileNotFoundError:
-                continue  # Somebody else was faster.
+                continue  # Another process removed it first.
     return kept
 
 
-def _tail(store: Store, path: str) -> str:
-    """Return a path below the root directory, however much of that a backend puts before it."""
-    parts, root = plain_path(path) or (), plain_path(store.root_dir) or ()
+def _relative(store: ResultStore, path: str) -> str:
+    """Return a path relative to the root directory, whatever part of the root it starts with."""
+    parts, root = path_parts(path) or (), path_parts(store.root_dir) or ()
     for start in range(len(root)):
         shown = root[start:]
         if parts[: len(shown)] == shown:
@@ -102,8 +104,8 @@ def _tail(store: Store, path: str) -> str:
     return "/".join(parts)
 
 
-def texts_of(messages: Iterable[Message]) -> Iterable[str]:
-    """Yield all text in which a message may point to something."""
+def referencing_texts(messages: Iterable[Message]) -> Iterable[str]:
+    """Yield all text of messages that may name a saved file."""
     for message in messages:
         yield as_text(message.content)
         for call in message.tool_calls:

@@ -1,8 +1,7 @@
-"""The tool that reads saved results back: bounded, exact, and able to read one endless line.
+"""The tool that reads saved results: bounded, exact, and able to read one very long line.
 
-A piece is the saved text itself, without line numbers, so that pieces put together are the
-whole. What does not fit is told in a last line of its own, in brackets, with the arguments that
-go on from there.
+A chunk is the saved text itself, without line numbers, so that joined chunks are the whole. If
+more follows, a last line in brackets gives the arguments that continue there.
 """
 
 from typing import Annotated, Any, Final
@@ -11,17 +10,17 @@ from msgspec import Meta, structs
 
 from taskloom.agent import Tool, ToolInfo, tool
 from taskloom.files import slice_lines
-from taskloom.middleware.reduction.store import Store
+from taskloom.middleware.reduction.store import ResultStore
 from taskloom.middleware.reduction.texts import ReductionTexts
 
 LINES_MAX: Final = 2_000
 CHARS_MAX: Final = 20_000
-"""What a model can make use of at once, and well below the limit at which results are cut."""
+"""A useful amount for a model, and well below the default limit of truncation."""
 CHARS_MIN: Final = 500
-"""With less it would never get through anything."""
+"""With less a model would need too many calls."""
 
 
-def read_tool(name: str, store: Store, texts: ReductionTexts, max_length: int) -> Tool:
+def read_tool(name: str, store: ResultStore, texts: ReductionTexts, max_length: int) -> Tool:
     """Return the tool `name(path, offset, limit, char_offset)` over a store."""
     size = max(CHARS_MIN, min(CHARS_MAX, max_length))
 
@@ -42,14 +41,14 @@ def read_tool(name: str, store: Store, texts: ReductionTexts, max_length: int) -
                 raise ValueError(texts.past_end.format(path=path, line=offset))
             return texts.empty
         _check_char_offset(texts, path, text, offset, char_offset)
-        return _piece(texts, text, offset, limit, char_offset, size)
+        return _chunk(texts, text, offset, limit, char_offset, size)
 
     made = tool(name=name, description=texts.read_tool, idempotent=True)(read)
     return structs.replace(made, info=ToolInfo(name, texts.read_tool, _described(made, texts)))
 
 
 def _described(made: Tool, texts: ReductionTexts) -> dict[str, Any]:
-    words = {
+    descriptions = {
         "path": texts.read_path,
         "offset": texts.read_offset,
         "limit": texts.read_limit,
@@ -57,7 +56,7 @@ def _described(made: Tool, texts: ReductionTexts) -> dict[str, Any]:
     }
     schema = dict(made.info.parameters)
     schema["properties"] = {
-        argument: {**described, "description": words[argument]}
+        argument: {**described, "description": descriptions[argument]}
         for argument, described in schema["properties"].items()
     }
     return schema
@@ -72,7 +71,7 @@ def _check_char_offset(
             raise ValueError(texts.past_line.format(path=path, line=line, size=width))
 
 
-def _piece(  # what the model asked for, and what it was found in
+def _chunk(  # all parameters describe one request
     texts: ReductionTexts, text: str, line: int, limit: int, skipped: int, size: int
 ) -> str:
     wanted = slice_lines(text, 0, limit)
@@ -81,17 +80,17 @@ def _piece(  # what the model asked for, and what it was found in
     if len(wanted) <= size:
         if not rest:
             return wanted
-        return _ended(wanted, texts.more_lines.format(line=line + limit))
-    piece = wanted[:size]
-    ends = piece.rfind("\n") + 1
+        return _with_note(wanted, texts.more_lines.format(line=line + limit))
+    chunk = wanted[:size]
+    ends = chunk.rfind("\n") + 1
     if ends > size // 2:
-        piece = piece[:ends]
-    next_line = line + piece.count("\n")
-    if piece.endswith("\n"):
-        return _ended(piece, texts.more_lines.format(line=next_line))
-    chars = len(piece) - ends + (0 if ends else skipped)
-    return _ended(piece, texts.more_chars.format(line=next_line, chars=chars))
+        chunk = chunk[:ends]
+    next_line = line + chunk.count("\n")
+    if chunk.endswith("\n"):
+        return _with_note(chunk, texts.more_lines.format(line=next_line))
+    chars = len(chunk) - ends + (0 if ends else skipped)
+    return _with_note(chunk, texts.more_chars.format(line=next_line, chars=chars))
 
 
-def _ended(piece: str, how_to_go_on: str) -> str:
-    return f"{piece}\n{how_to_go_on}"
+def _with_note(chunk: str, note: str) -> str:
+    return f"{chunk}\n{note}"

@@ -1,10 +1,11 @@
-"""`ToolReduction`: the middleware that keeps tool results from eating the context."""
+"""`ToolReduction`: the middleware that keeps tool results from filling the context."""
 
 import time
 import weakref
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
+    Callable,
     Collection,
     Iterable,
     Iterator,
@@ -13,10 +14,9 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from taskloom.agent import (
-    Language,
     Message,
     Middleware,
     Part,
@@ -30,258 +30,240 @@ from taskloom.agent import (
     ToolRequest,
     as_tool,
 )
-from taskloom.files import Backend
 from taskloom.middleware.reduction.clearing import Clearing
-from taskloom.middleware.reduction.handlers import PathOf, PostProcess, ToolDetail
 from taskloom.middleware.reduction.notices import Notices
 from taskloom.middleware.reduction.offload import Offload
-from taskloom.middleware.reduction.pruning import SavedFile, list_saved, prune, texts_of
+from taskloom.middleware.reduction.pruning import (
+    SavedFile,
+    list_saved,
+    prune,
+    referencing_texts,
+)
 from taskloom.middleware.reduction.read_tool import read_tool
 from taskloom.middleware.reduction.settings import (
-    ROOT_DIR,
-    Choice,
+    ReductionSettings,
     Retention,
-    Settings,
-    ToolConfig,
-    check,
+    ToolDetail,
+    ToolSettings,
+    check_settings,
 )
-from taskloom.middleware.reduction.store import Store
-from taskloom.middleware.reduction.streams import Stream
+from taskloom.middleware.reduction.store import ResultStore
+from taskloom.middleware.reduction.streams import StreamTruncation
 from taskloom.middleware.reduction.texts import reduction_texts
-from taskloom.middleware.reduction.token_cache import TokenCache
-from taskloom.middleware.reduction.tokens import TokenCounter, utf8_tokens
+from taskloom.middleware.reduction.tokens import TokenCache, TokenCounter
 from taskloom.middleware.reduction.truncation import Truncation
 
 READ_SAVED: Final = "read_saved_result"
-"""The reader's name where the agent has a tool of its own under the other one."""
+"""The name of the read tool where the agent has its own tool with the configured name."""
+
+_P = ParamSpec("_P")
+_S = TypeVar("_S")
+_M = TypeVar("_M")
 
 
-class _Here:
-    """What one run has of a reduction; it lives in the run's context and dies with it."""
+def _takes_fields_of(
+    settings: Callable[_P, _S],
+) -> Callable[[Callable[[_M, _S], None]], Callable[Concatenate[_M, _P], None]]:
+    """Let a constructor take the fields of its settings, typed, without listing them again."""
+
+    def decorate(init: Callable[[_M, _S], None]) -> Callable[Concatenate[_M, _P], None]:
+        def __init__(self: _M, /, *args: _P.args, **kwargs: _P.kwargs) -> None:  # noqa: N807 - it replaces a constructor
+            init(self, settings(*args, **kwargs))
+
+        __init__.__doc__ = init.__doc__
+        return __init__
+
+    return decorate
+
+
+class _RunData:
+    """The data of one run, kept in the run's context."""
 
     def __init__(
-        self, counter: TokenCounter, reader: str, *, own: bool, given: Sequence[Message] = ()
+        self,
+        counter: TokenCounter,
+        read_tool_name: str,
+        *,
+        adds_read_tool: bool,
+        messages: Sequence[Message] = (),
     ) -> None:
-        self.ledger = TokenCache(counter)
-        self.reader = reader
-        self.own = own
-        self.given = given
-        self.direct: Collection[str] = ()
-        self.paths: set[str] = set()
+        self.tokens = TokenCache(counter)
+        self.read_tool_name = read_tool_name
+        self.adds_read_tool = adds_read_tool
+        self.first_messages = messages
+        self.return_directly: Collection[str] = ()
+        self.saved_paths: set[str] = set()
 
-    def pointing(self) -> Iterator[str]:
-        """Yield all text of the run that may point to something saved."""
-        yield from texts_of(self.ledger.known or self.given)
-        yield from self.paths  # Also what no message tells of yet.
+    def referencing_texts(self) -> Iterator[str]:
+        """Yield all text of the run that may name a saved file."""
+        yield from referencing_texts(self.tokens.messages or self.first_messages)
+        yield from self.saved_paths  # Also paths that are in no message yet.
 
 
-_HERE: Final[ContextVar[Mapping[int, _Here]]] = ContextVar("taskloom_reduction")
+_RUNS: Final[ContextVar[Mapping[int, _RunData]]] = ContextVar("taskloom_reduction")
 
 
 class ToolReduction(Middleware):
-    """Saves long results as they come and old ones when the context is full.
+    """Saves long results at once, and old ones when the context is full.
 
     Agent(model, tools, [ToolReduction(MemoryFiles())])
     """
 
-    def __init__(
-        self,
-        backend: Backend | None = None,
-        *,
-        root_dir: str = ROOT_DIR,
-        skip_truncation: bool = False,
-        skip_clear: bool = False,
-        read_file_tool_name: str = "read_file",
-        trust_own_read_tool: bool = False,
-        max_length_for_trunc: int = 50_000,
-        preview_length: int = 400,
-        token_counter: TokenCounter = utf8_tokens,
-        max_tokens_for_clear: int = 30_000,
-        clear_retention_suffix_limit: int = 1,
-        clear_at_least_tokens: int = 0,
-        clear_down_to_tokens: int = 0,
-        clear_arguments_over: int | None = 2_000,
-        clear_post_process: PostProcess | None = None,
-        tool_config: Mapping[str, ToolConfig] | None = None,
-        trunc_exclude: Collection[str] = (),
-        clear_exclude: Collection[str] = (),
-        trunc_path: PathOf | None = None,
-        clear_path: PathOf | None = None,
-        retention: Retention | None = None,
-        language: Language | None = None,
-    ) -> None:
-        """Put a reduction together; `docs/guide/reduction.md` tells what each setting does.
+    @_takes_fields_of(ReductionSettings)
+    def __init__(self, settings: ReductionSettings) -> None:
+        """Take the fields of `ReductionSettings`; `docs/guide/reduction.md` describes each.
 
         Raises:
-            ValueError: the settings cannot be meant so.
+            ValueError: a setting is not valid.
         """
-        self._settings = Settings(
-            backend=backend,
-            root_dir=root_dir,
-            skip_truncation=skip_truncation,
-            skip_clear=skip_clear,
-            read_file_tool_name=read_file_tool_name,
-            trust_own_read_tool=trust_own_read_tool,
-            max_length_for_trunc=max_length_for_trunc,
-            preview_length=preview_length,
-            token_counter=token_counter,
-            max_tokens_for_clear=max_tokens_for_clear,
-            clear_retention_suffix_limit=clear_retention_suffix_limit,
-            clear_at_least_tokens=clear_at_least_tokens,
-            clear_down_to_tokens=clear_down_to_tokens,
-            clear_arguments_over=clear_arguments_over,
-            clear_post_process=clear_post_process,
-            tool_config=dict(tool_config or {}),
-            trunc_exclude=trunc_exclude,
-            clear_exclude=clear_exclude,
-            trunc_path=trunc_path,
-            clear_path=clear_path,
-            retention=retention,
-            language=language,
-        )
-        check(self._settings)
-        self._set_up(self._settings)
-
-    def _set_up(self, settings: Settings) -> None:
-        store = Store(settings.root_dir, settings.backends)
-        trunc = Offload("trunc", store, settings.trunc_path, self._remember)
-        clear = Offload("clear", store, settings.clear_path, self._remember)
-        self._store = store
+        check_settings(settings)
+        self._settings = settings
+        self._store = ResultStore(settings.root_dir, settings.backends)
+        trunc = Offload("trunc", self._store, settings.trunc_path, self._record_path)
+        clear = Offload("clear", self._store, settings.clear_path, self._record_path)
         self._truncation = Truncation(settings, trunc, self._notices)
         self._clearing = Clearing(settings, clear, self._notices)
-        self._live: weakref.WeakSet[_Here] = weakref.WeakSet()
+        self._runs: weakref.WeakSet[_RunData] = weakref.WeakSet()
 
     async def before_agent(self, setup: RunSetup) -> None:
-        """Offer the read tool, and remove what the retention lets go."""
+        """Add the read tool, and remove saved files by the retention."""
         settings = self._settings
         names = {as_tool(one).name for one in setup.tools}
-        reader, taken = settings.read_file_tool_name, settings.read_file_tool_name in names
-        own = not (taken and settings.trust_own_read_tool)
-        if taken and own:
-            reader = _free_name(names)
-        here = _Here(settings.token_counter, reader, own=own, given=setup.messages)
-        here.direct = setup.return_directly  # The set itself: later middlewares may change it.
-        self._live.add(here)
-        _HERE.set({**_HERE.get({}), id(self): here})
-        if own and settings.backends:
+        name, taken = settings.read_file_tool_name, settings.read_file_tool_name in names
+        adds_read_tool = not (taken and settings.trust_own_read_tool)
+        if taken and adds_read_tool:
+            name = _free_name(names)
+        run = _RunData(
+            settings.token_counter, name, adds_read_tool=adds_read_tool, messages=setup.messages
+        )
+        # The set itself and not a copy: later middlewares may change it.
+        run.return_directly = setup.return_directly
+        self._runs.add(run)
+        _RUNS.set({**_RUNS.get({}), id(self): run})
+        if adds_read_tool and settings.backends:
             texts = reduction_texts(settings.language)
-            setup.tools.append(read_tool(reader, self._store, texts, settings.max_length_for_trunc))
+            setup.tools.append(read_tool(name, self._store, texts, settings.max_length_for_trunc))
         if settings.retention is not None:
-            await self._prune_unless_it_fails(setup)
+            await self._try_prune(setup)
 
-    async def _prune_unless_it_fails(self, setup: RunSetup) -> None:
+    async def _try_prune(self, setup: RunSetup) -> None:
         try:
             await self.prune(setup.messages)
-        except Exception as error:  # noqa: BLE001  # tidying up must not cost the run
-            nobody = ToolDetail("", "", "{}", "")
-            await self._truncation.offload.warn(nobody, self._store.root_dir, error)
+        except Exception as error:  # noqa: BLE001  # a failed clean-up must not end the run
+            no_call = ToolDetail("", "", "{}", "")
+            await self._truncation.offload.warn(no_call, self._store.root_dir, error)
 
-    def _here(self) -> _Here:
-        here = _HERE.get({}).get(id(self))
-        if here is None:  # A hook called outside of a run: nothing is remembered.
-            here = _Here(self._settings.token_counter, self._settings.read_file_tool_name, own=True)
-        return here
+    def _run(self) -> _RunData:
+        run = _RUNS.get({}).get(id(self))
+        if run is None:  # A hook was called outside a run: nothing is kept.
+            settings = self._settings
+            return _RunData(
+                settings.token_counter, settings.read_file_tool_name, adds_read_tool=True
+            )
+        return run
 
-    def _remember(self, path: str) -> None:
-        self._here().paths.add(path)
+    def _record_path(self, path: str) -> None:
+        self._run().saved_paths.add(path)
 
     def _notices(self) -> Notices:
         settings = self._settings
         texts = reduction_texts(settings.language)
-        return Notices(texts, self._here().reader, settings.preview_length)
+        return Notices(texts, self._run().read_tool_name, settings.preview_length)
 
     async def before_model(self, state: State) -> State | None:
         """Clear old results if the context is over its limit."""
         if not self._settings.clears:
             return None
-        return await self._clearing.clear(state, self._here().ledger)
+        return await self._clearing.clear(state, self._run().tokens)
 
-    def _choice(self, request: ToolRequest) -> Choice | None:
-        """Return what holds for a call; None if its result is none of ours to cut."""
-        here = self._here()
-        if here.own and request.name == here.reader:
-            return None  # It bounds itself, and what it reads is saved.
-        if request.name in here.direct:
-            return None  # It goes to the caller, who wants the result and not a notice.
-        choice = self._settings.choose(request.name)
-        return choice if choice.truncates else None
+    def _settings_for(self, request: ToolRequest) -> ToolSettings | None:
+        """Return the settings of a call; None if its result is not truncated."""
+        run = self._run()
+        if run.adds_read_tool and request.name == run.read_tool_name:
+            return None  # The read tool limits its own results, and they are saved already.
+        if request.name in run.return_directly:
+            return None  # The caller gets the result itself, not a notice.
+        settings = self._settings.for_tool(request.name)
+        return settings if settings.truncates else None
 
     @asynccontextmanager
-    async def _errors_cut(
-        self, request: ToolRequest, choice: Choice | None
+    async def _truncate_errors(
+        self, request: ToolRequest, settings: ToolSettings | None
     ) -> AsyncGenerator[None]:
         try:
             yield
         except Exception as error:
-            if choice is None:
+            if settings is None:
                 raise
-            shorter = await self._truncation.error(request, error, choice)
+            shorter = await self._truncation.error(request, error, settings)
             if shorter is None:
                 raise
             raise shorter from error
 
     async def wrap_tool_call(self, request: ToolRequest, call: ToolHandler) -> str:
-        """Cut a text."""
-        choice = self._choice(request)
-        async with self._errors_cut(request, choice):
+        """Truncate a text result."""
+        settings = self._settings_for(request)
+        async with self._truncate_errors(request, settings):
             result = await call(request)
-        if choice is None:
+        if settings is None:
             return result
-        text = result if isinstance(result, str) else str(result)  # pyright: ignore[reportUnnecessaryIsInstance]  # wrappers inside may give anything
-        return await self._truncation.text(request, text, choice)
+        text = result if isinstance(result, str) else str(result)  # pyright: ignore[reportUnnecessaryIsInstance]  # inner wrappers may return anything
+        return await self._truncation.text(request, text, settings)
 
     async def wrap_rich_tool_call(
         self, request: ToolRequest, call: RichToolHandler
     ) -> Sequence[Part]:
-        """Cut the text of parts."""
-        choice = self._choice(request)
-        async with self._errors_cut(request, choice):
+        """Truncate the text in parts."""
+        settings = self._settings_for(request)
+        async with self._truncate_errors(request, settings):
             result = await call(request)
-        return result if choice is None else await self._truncation.parts(request, result, choice)
+        return (
+            result if settings is None else await self._truncation.parts(request, result, settings)
+        )
 
     def wrap_streaming_tool_call(
         self, request: ToolRequest, call: StreamingToolHandler
     ) -> AsyncIterator[str]:
-        """Cut a stream of text."""
-        choice = self._choice(request)
-        if choice is None:
+        """Truncate a stream of text."""
+        settings = self._settings_for(request)
+        if settings is None:
             return call(request)
-        stream = Stream(self._truncation, request, choice, plain=True)
+        stream = StreamTruncation(self._truncation, request, settings, plain=True)
         return _texts(stream.cut(_as_parts(call(request))))
 
     def wrap_rich_streaming_tool_call(
         self, request: ToolRequest, call: RichStreamingToolHandler
     ) -> AsyncIterator[Part]:
-        """Cut a stream of parts."""
-        choice = self._choice(request)
-        if choice is None:
+        """Truncate a stream of parts."""
+        settings = self._settings_for(request)
+        if settings is None:
             return call(request)
-        return Stream(self._truncation, request, choice, plain=False).cut(call(request))
+        return StreamTruncation(self._truncation, request, settings, plain=False).cut(call(request))
 
-    async def saved(self) -> list[SavedFile]:
-        """List everything that is saved under the root directory, oldest first."""
+    async def saved_files(self) -> list[SavedFile]:
+        """Return all saved files under the root directory, oldest first."""
         return await list_saved(self._store)
 
     async def prune(
         self, messages: Iterable[Message] = (), retention: Retention | None = None
     ) -> list[str]:
-        """Remove saved content that may go, and return the paths.
+        """Remove saved files, and return their paths.
 
         Args:
-            messages: conversations kept elsewhere; what they point to stays, as does what the
-                runs under way point to.
-            retention: what may go; by default the reduction's own setting.
+            messages: conversations stored elsewhere; files that they or the current runs name
+                are kept.
+            retention: which files to remove; by default the reduction's own setting.
 
         Raises:
-            ValueError: there is no such setting.
+            ValueError: neither the call nor the reduction has a retention.
         """
-        wanted = retention or self._settings.retention
-        if wanted is None:
-            raise ValueError("Say what may go: give a Retention here or to the ToolReduction.")
-        live = [*texts_of(messages)]
-        for here in list(self._live):
-            live += here.pointing()
-        return await prune(self._store, wanted, live, time.time())
+        retention = retention or self._settings.retention
+        if retention is None:
+            raise ValueError("Pass a Retention to prune() or to the ToolReduction.")
+        live = [*referencing_texts(messages)]
+        for run in list(self._runs):
+            live += run.referencing_texts()
+        return await prune(self._store, retention, live, time.time())
 
 
 def _free_name(names: Collection[str]) -> str:

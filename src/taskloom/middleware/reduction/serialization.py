@@ -1,7 +1,7 @@
-"""How a result is written down, so that it can be read by lines and turned back exactly.
+"""The format of saved results: readable by lines, and decoded without loss.
 
-Text is saved as it is. Parts are saved one after the other behind a line that tells the kind
-and the length of each; text parts stand there as they are, others as their JSON:
+Text is saved unchanged. Parts are saved one after the other below a header line with the kind
+and length of each; text parts are saved unchanged, others as JSON:
 
     taskloom-parts [["text",12],["part",48]]
     twelve chars
@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from taskloom.agent import Part, TextPart
-from taskloom.middleware.reduction.handlers import ToolContent
+from taskloom.middleware.reduction.settings import ToolContent
 
 _MARK: Final = "taskloom-parts "
 _decode_parts: Final = msgspec.json.Decoder(Part)
@@ -21,9 +21,9 @@ _decode_header: Final = msgspec.json.Decoder(list[tuple[str, int]])
 
 
 def to_saved(content: ToolContent) -> str:
-    """Return the text under which a result is saved."""
+    """Return the saved form of a result."""
     if isinstance(content, str):
-        # A text that looks like parts must not be taken for them later.
+        # A text that starts like parts must not be decoded as parts.
         return _joined([("plain", content)]) if content.startswith(_MARK) else content
     return _joined([_section(part) for part in content])
 
@@ -40,10 +40,10 @@ def _joined(sections: list[tuple[str, str]]) -> str:
 
 
 def from_saved(text: str) -> ToolContent:
-    """Return the result that was saved: its text, or its parts.
+    """Return the result of a saved form: its text, or its parts.
 
     Raises:
-        ValueError: it begins like parts and is none; it was cut or changed since.
+        ValueError: it starts like parts but was cut or changed.
     """
     if not text.startswith(_MARK):
         return text
@@ -57,7 +57,7 @@ def from_saved(text: str) -> ToolContent:
             for kind, section in sections
         )
     except msgspec.MsgspecError as error:
-        raise ValueError(f"The saved parts cannot be read back: {error}") from error
+        raise ValueError(f"The saved parts cannot be decoded: {error}") from error
 
 
 def _sections(header: list[tuple[str, int]], rest: str) -> list[tuple[str, str]]:
@@ -67,5 +67,5 @@ def _sections(header: list[tuple[str, int]], rest: str) -> list[tuple[str, str]]
         found.append((kind, rest[start : start + size]))
         start += size + 1
     if header and start - 1 != len(rest):
-        raise ValueError("The saved parts cannot be read back: the lengths do not add up.")
+        raise ValueError("The saved parts cannot be decoded: the lengths do not add up.")
     return found

@@ -1,6 +1,6 @@
-"""Exact counts without a network: the vocabularies of the extra `tokens`.
+"""Exact token counts without a network, with the vocabularies of the extra `tokens`.
 
-This module loads the library; nothing else of Taskloom imports it.
+Only this module imports the library, and no other module imports this one.
 """
 
 try:
@@ -13,7 +13,7 @@ except ModuleNotFoundError as error:
 
 
 class SplintrCounter:
-    """Counts as a model's own tokenizer does.
+    """Counts with a model's own tokenizer.
 
     ToolReduction(backend, token_counter=SplintrCounter("o200k_base"))
     """
@@ -22,14 +22,14 @@ class SplintrCounter:
         """Load a vocabulary: `o200k_base`, `cl100k_base`, `llama3`, `qwen3` or another.
 
         Raises:
-            ValueError: there is none of that name; the message lists those there are.
+            ValueError: the name is unknown; the message lists the known ones.
         """
         self.vocabulary = vocabulary
         self._tokenizer = splintr.Tokenizer.from_pretrained(vocabulary)
 
     def __call__(self, text: str, /) -> int:
-        """Return how many tokens the text has."""
-        # `encode` would take "<|endoftext|>" in a tool's output for one special token.
+        """Return the number of tokens of a text."""
+        # `encode` would count "<|endoftext|>" in a tool's output as one special token.
         return len(self._tokenizer.encode_ordinary(_encodable(text)))
 
 
@@ -37,5 +37,5 @@ def _encodable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode(errors="replace").decode()  # Half characters, which it refuses.
+        return text.encode(errors="replace").decode()  # The library refuses lone surrogates.
     return text

@@ -1,9 +1,9 @@
-"""Where results are saved: names that are safe, and files that are never overwritten.
+"""The saved results: safe file names, and files that are never overwritten.
 
-A model may repeat a call id, two runs may share a directory, and a call id may be an attack.
-So a name is made of harmless characters only, a file is made and never replaced, and content
-that comes under a name already taken goes under that name with a digest of its own. The same
-content under the same name is the same file: a resumed run finds what it saved before.
+A model may repeat a call id, two runs may share a directory, and a call id may be an attack. So
+a name has harmless characters only, a file is created and never replaced, and content whose name
+is taken is saved under that name with a digest added. The same content under the same name is
+the same file: a resumed run finds what it saved before.
 """
 
 import re
@@ -15,14 +15,14 @@ from typing import Final
 from taskloom.files import Backend, Creating, Locking
 
 NAME_MAX: Final = 100
-"""With the digest behind it still far below the 255 bytes of a file name."""
+"""With the digest added it is still far below the 255 bytes of a file name."""
 
 _SAFE: Final = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{NAME_MAX - 1}}}", re.ASCII)
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]+", re.ASCII)
 
 
 def safe_name(call_id: str) -> str:
-    """Return a file name for a call id; no two ids that are not the same have the same."""
+    """Return a file name for a call id; different ids have different names."""
     if _SAFE.fullmatch(call_id) and not call_id.endswith("."):
         return call_id
     kept = _UNSAFE.sub("_", call_id)[:40].strip("_-")
@@ -33,74 +33,76 @@ def _digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def plain_path(path: str) -> tuple[str, ...] | None:
-    """Return the parts of a path, or None if it leads upwards."""
+def path_parts(path: str) -> tuple[str, ...] | None:
+    """Return the parts of a path, or None if it contains `..`."""
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
     return None if ".." in parts else parts
 
 
-class Store:
-    """The saved content of one reduction, in one backend or several."""
+class ResultStore:
+    """The saved results of one reduction, in one backend or several."""
 
     def __init__(self, root_dir: str, backends: Sequence[Backend]) -> None:
-        """Touch nothing yet."""
+        """Access no backend yet."""
         self.root_dir = root_dir.rstrip("/") or "/"
-        self._root = plain_path(root_dir) or ()
+        self._root = path_parts(root_dir) or ()
         self._backends = tuple(backends)
-        self._elsewhere: set[tuple[str, ...]] = set()
+        self._outside_root: set[tuple[str, ...]] = set()
         self._pending: dict[tuple[int, str], str] = {}
 
     @property
     def backends(self) -> tuple[Backend, ...]:
-        """Every backend that content may be in."""
+        """Every backend that may have results."""
         return self._backends
 
     def path(self, phase: str, call_id: str) -> str:
-        """Return where the result of a call is saved, unless the name is taken."""
+        """Return the path of a call's result, used unless it is taken."""
         return f"{self.root_dir.rstrip('/')}/{phase}/{safe_name(call_id)}"
 
     async def save(self, backend: Backend, path: str, content: str) -> str:
-        """Save content under a path, or near it if that is taken; return where it is.
+        """Save content to a path, or to a similar one if that is taken; return the actual path.
 
         Raises:
-            Exception: whatever the backend raises; then nothing was promised.
+            Exception: the backend failed.
         """
-        if plain_path(path) in (None, ()):
-            raise ValueError(f"`{path}` cannot be a file of the storage.")
-        # The digest is needed only where the first name is taken, and costs a pass.
+        if path_parts(path) in (None, ()):
+            raise ValueError(f"`{path}` is not a valid file path.")
+        # The digest takes a pass over the content and is needed only if the first name is taken.
         if await self._put(backend, path, content):
-            return self._remember(path)
-        near = f"{path}-{_digest(content)}"
-        for name in (near, *(f"{near}-{number}" for number in range(2, 10))):
+            return self._record(path)
+        alternative = f"{path}-{_digest(content)}"
+        for name in (alternative, *(f"{alternative}-{number}" for number in range(2, 10))):
             if await self._put(backend, name, content):
-                return self._remember(name)
-        raise FileExistsError(f"All names near `{path}` hold something else.")
+                return self._record(name)
+        raise FileExistsError(f"All alternative names of `{path}` are taken.")
 
     async def _put(self, backend: Backend, path: str, content: str) -> bool:
-        """Write the file, unless something else has the name; tell whether it is there."""
+        """Write the file unless another content has its name; return whether it is there."""
         key = (id(backend), path)
-        if self._pending.get(key, content) != content or await self._elsewhere_too(backend, path):
+        if self._pending.get(key, content) != content or await self._is_in_another_backend(
+            backend, path
+        ):
             return False
         self._pending[key] = content
         try:
             if isinstance(backend, Creating):
                 return await _create(backend, path, content)
-            async with _held(backend, path.rpartition("/")[0]):
+            async with _locked(backend, path.rpartition("/")[0]):
                 return await _write_if_free(backend, path, content)
         finally:
             self._pending.pop(key, None)
 
-    async def _elsewhere_too(self, backend: Backend, path: str) -> bool:
-        """Tell whether another backend has that path, so that a reader could not choose."""
+    async def _is_in_another_backend(self, backend: Backend, path: str) -> bool:
+        """Return whether another backend has the path, which would make reading ambiguous."""
         for other in self._backends:
             if other is not backend and await other.ls_info(path):
                 return True
         return False
 
-    def _remember(self, path: str) -> str:
-        parts = plain_path(path) or ()
+    def _record(self, path: str) -> str:
+        parts = path_parts(path) or ()
         if not self._is_inside(parts):
-            self._elsewhere.add(parts)
+            self._outside_root.add(parts)
         return path
 
     def _is_inside(self, parts: tuple[str, ...]) -> bool:
@@ -108,12 +110,12 @@ class Store:
         return len(parts) > depth and parts[:depth] == self._root
 
     def is_saved(self, path: str) -> bool:
-        """Tell whether a path is one that content is saved to: nothing else may be read."""
-        parts = plain_path(path)
-        return parts is not None and (self._is_inside(parts) or parts in self._elsewhere)
+        """Return whether results are saved to a path; the read tool accepts no other path."""
+        parts = path_parts(path)
+        return parts is not None and (self._is_inside(parts) or parts in self._outside_root)
 
     async def read(self, path: str, offset: int = 0, limit: int | None = None) -> str:
-        """Return saved content, or a slice of its lines.
+        """Return a saved result, or a slice of its lines.
 
         Raises:
             FileNotFoundError: no backend has it.
@@ -137,15 +139,15 @@ async def _create(backend: Backend, path: str, content: str) -> bool:
 
 async def _write_if_free(backend: Backend, path: str, content: str) -> bool:
     try:
-        there = await backend.read(path)
+        existing = await backend.read(path)
     except FileNotFoundError:
         await backend.write(path, content)
         return True
-    return there == content
+    return existing == content
 
 
 @asynccontextmanager
-async def _held(backend: Backend, folder: str) -> AsyncGenerator[None]:
+async def _locked(backend: Backend, folder: str) -> AsyncGenerator[None]:
     if isinstance(backend, Locking):
         async with backend.lock(folder):
             yield

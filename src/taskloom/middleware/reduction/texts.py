@@ -1,4 +1,4 @@
-"""What the reduction says to the model, in each language; braces name what is filled in."""
+"""The texts of the reduction for the model, in each language; braces are placeholders."""
 
 from typing import Final
 
@@ -45,25 +45,24 @@ EN: Final = ReductionTexts(
     argument="[{size} characters, saved with the other arguments to: {path}]",
     read_tool=(
         "Read a tool result that was saved because it was long or old. Take the path from the "
-        "notice that stands in its place. A long result comes in pieces; the end of each piece "
-        "says how to go on."
+        "notice that replaced it. A long result is returned in chunks; the end of each chunk "
+        "says how to continue."
     ),
-    read_path="The path, as the notice gives it.",
+    read_path="The path, exactly as in the notice.",
     read_offset="The first line to return, counted from 1.",
-    read_limit="How many lines to return at most.",
-    read_char_offset="How many characters to skip at the beginning of the first line.",
-    more_lines="[More follows: go on with offset={line}.]",
-    more_chars="[More of line {line} follows: go on with offset={line}, char_offset={chars}.]",
+    read_limit="The maximum number of lines to return.",
+    read_char_offset="The number of characters to skip at the start of the first line.",
+    more_lines="[More follows: continue with offset={line}.]",
+    more_chars="[More of line {line} follows: continue with offset={line}, char_offset={chars}.]",
     empty="[The saved content is empty.]",
     past_end="`{path}` has no line {line}; ask for an earlier one.",
     past_line="Line {line} of `{path}` has only {size} characters; ask for a smaller char_offset.",
     no_file=(
-        "There is no saved content `{path}`. Take the path from a notice exactly as it stands "
-        "there, or call the tool again whose result it was."
+        "There is no saved result `{path}`. Use the path exactly as in the notice, or call the "
+        "original tool again."
     ),
     not_saved=(
-        "`{path}` is no saved tool result; those are in `{root}`. Only they can be read with "
-        "this tool."
+        "`{path}` is not a saved tool result; those are in `{root}`. This tool can read only them."
     ),
 )
 
@@ -98,5 +97,5 @@ _ALL: Final[dict[Language, ReductionTexts]] = {"en": EN, "zh": ZH}
 
 
 def reduction_texts(language: Language | None) -> ReductionTexts:
-    """Return the texts of a language, by default that of the run under way."""
+    """Return the texts of a language, by default that of the current run."""
     return _ALL[language or run_language()]

@@ -1,4 +1,4 @@
-"""A run killed with SIGKILL at any model call goes on, and has lost and doubled nothing."""
+"""A run killed with SIGKILL at any model call resumes without lost or duplicate results."""
 
 import re
 import signal
@@ -13,7 +13,7 @@ from taskloom.agent import Message
 from taskloom.files import LocalFiles
 from taskloom.middleware.reduction import from_saved
 from tests.conventions.tree import ROOT
-from tests.middleware.reduction.scene import paired
+from tests.middleware.reduction.reduction_runs import calls_have_results
 
 SAVED = re.compile(r"saved to: (\S+)")
 
@@ -37,7 +37,7 @@ def start(directory: Path, name: str) -> subprocess.Popen[bytes]:
 
 
 async def check(files: LocalFiles, results: list[Message], name: str) -> None:
-    """Follow every notice to the result it stands for."""
+    """Follow every notice to its result."""
     assert len(results) == 10
     for number, message in enumerate(results):
         content = message.text
@@ -56,7 +56,7 @@ async def test_a_run_killed_anywhere_keeps_every_result(tmp_path: Path) -> None:
     done = run(tmp_path, 99)
     assert done.returncode == 0, done.stderr.decode()
     messages = msgspec.json.decode(done.stdout, type=list[Message])
-    assert paired(messages)
+    assert calls_have_results(messages)
     files = LocalFiles(tmp_path)
     results = [message for message in messages if message.role == "tool"]
     await check(files, results, "result")

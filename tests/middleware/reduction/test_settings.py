@@ -1,4 +1,4 @@
-"""Settings: defaults, precedence field by field, and what cannot be meant."""
+"""Settings: defaults, precedence by field, and invalid values."""
 
 from typing import Any
 
@@ -8,14 +8,20 @@ from taskloom.agent import TextPart
 from taskloom.files import MemoryFiles
 from taskloom.middleware.reduction import (
     ClearResult,
+    ReductionSettings,
     Retention,
     ToolConfig,
     ToolDetail,
     ToolReduction,
     TruncResult,
 )
-from taskloom.middleware.reduction.settings import Settings
-from tests.middleware.reduction.scene import begin, clear, contents, conversation, request
+from tests.middleware.reduction.reduction_runs import (
+    clear,
+    contents,
+    conversation,
+    request,
+    start_run,
+)
 
 LONG = "0123456789" * 100
 
@@ -26,7 +32,7 @@ async def given(text: str) -> str:
 
 @pytest.mark.spec("TR-101")
 def test_the_defaults_are_those_of_the_catalogue() -> None:
-    settings = Settings(backend=None)
+    settings = ReductionSettings(backend=None)
     assert settings.read_file_tool_name == "read_file"
     assert settings.root_dir.startswith(".taskloom/")
     assert settings.max_length_for_trunc == 50_000
@@ -41,7 +47,7 @@ def test_without_a_backend_truncation_must_be_skipped() -> None:
     with pytest.raises(ValueError, match="needs a backend"):
         ToolReduction()
     ToolReduction(skip_truncation=True)
-    with pytest.raises(ValueError, match="switches truncation on"):
+    with pytest.raises(ValueError, match="enables truncation"):
         ToolReduction(skip_truncation=True, tool_config={"look": ToolConfig(skip_truncation=False)})
 
 
@@ -71,18 +77,18 @@ def test_a_wrong_setting_is_an_error_at_construction(wrong: dict[str, Any]) -> N
 
 
 @pytest.mark.spec("TR-102")
-async def test_a_tools_settings_win_field_by_field() -> None:
+async def test_the_settings_of_a_tool_take_precedence_by_field() -> None:
     everyones, own = MemoryFiles(), MemoryFiles()
     reduction = ToolReduction(
         everyones,
         skip_truncation=True,
         max_length_for_trunc=500,
         tool_config={
-            "look": ToolConfig(skip_truncation=False),  # Nothing else: the backend is everyone's.
+            "look": ToolConfig(skip_truncation=False),  # The other fields come from the reduction.
             "find": ToolConfig(skip_truncation=False, backend=own),
         },
     )
-    await begin(reduction)
+    await start_run(reduction)
     for name in ("look", "find", "other"):
 
         async def call(_: object) -> str:
@@ -114,7 +120,7 @@ async def test_a_trunc_handler_sees_the_call_and_decides() -> None:
 
     files = MemoryFiles()
     reduction = ToolReduction(files, tool_config={"look": ToolConfig(trunc_handler=handler)})
-    await begin(reduction)
+    await start_run(reduction)
     got = await reduction.wrap_tool_call(request(x=1), lambda _: given("tiny"))
     assert got == "short, see notes/a"
     assert seen == [ToolDetail("look", "c1", '{"x":1}', "tiny")]
@@ -134,7 +140,7 @@ async def test_a_handler_that_repeats_a_path_never_overwrites() -> None:
 
     files = MemoryFiles()
     reduction = ToolReduction(files, tool_config={"look": ToolConfig(trunc_handler=handler)})
-    await begin(reduction)
+    await start_run(reduction)
     for text in ("one", "two"):
         got = await reduction.wrap_tool_call(request(), lambda _, text=text: given(text))
         assert await files.read(got.removeprefix("see ")) == text
@@ -159,14 +165,14 @@ async def test_a_clear_handler_changes_arguments_and_result() -> None:
     reduction = ToolReduction(
         files, max_tokens_for_clear=10, tool_config={"look": ToolConfig(clear_handler=handler)}
     )
-    await begin(reduction)
+    await start_run(reduction)
     messages = await clear(reduction, conversation(LONG, "new"))
     assert seen == [ToolDetail("look", "c1", "{}", LONG)]
     assert messages[1].tool_calls[0].arguments == '{"gone":true}'
     assert messages[2].content == (TextPart("gone"),)
     assert await files.read("kept/1") == "{}" + LONG
     again = await clear(reduction, [*messages, *conversation("x" * 200)])
-    assert len(seen) == 2  # The second round's; the first is never asked about again.
+    assert len(seen) == 2  # The second round; the handler is not called again for the first.
     assert again[2] is messages[2]
 
 
@@ -179,14 +185,14 @@ async def test_a_handler_that_breaks_the_protocol_changes_nothing() -> None:
 
     config = ToolConfig(clear_handler=broken, trunc_handler=raising)
     reduction = ToolReduction(MemoryFiles(), max_tokens_for_clear=1, tool_config={"look": config})
-    await begin(reduction)
+    await start_run(reduction)
     before = conversation(LONG, "new")
     assert await clear(reduction, before) == before
     assert await reduction.wrap_tool_call(request(), lambda _: given(LONG)) == LONG
 
 
 @pytest.mark.spec("TR-105")
-async def test_excluded_tools_are_left_alone_by_each_phase() -> None:
+async def test_excluded_tools_are_not_changed() -> None:
     reduction = ToolReduction(
         MemoryFiles(),
         max_length_for_trunc=100,
@@ -195,7 +201,7 @@ async def test_excluded_tools_are_left_alone_by_each_phase() -> None:
         clear_exclude=["find"],
         tool_config={"look": ToolConfig(skip_truncation=False)},
     )
-    await begin(reduction)
+    await start_run(reduction)
     assert await reduction.wrap_tool_call(request("look"), lambda _: given(LONG)) == LONG
     assert await reduction.wrap_tool_call(request("find"), lambda _: given(LONG)) != LONG
     before = conversation(LONG, LONG, "new")
@@ -213,7 +219,7 @@ async def test_excluded_tools_are_left_alone_by_each_phase() -> None:
 
 
 @pytest.mark.spec("TR-105")
-async def test_path_generators_choose_the_place() -> None:
+async def test_path_generators_choose_the_path() -> None:
     files = MemoryFiles()
     reduction = ToolReduction(
         files,
@@ -222,7 +228,7 @@ async def test_path_generators_choose_the_place() -> None:
         trunc_path=lambda detail: f"out/{detail.tool_name}/{detail.call_id}",
         clear_path=lambda detail: f"old/{detail.tool_name}/{detail.call_id}",
     )
-    await begin(reduction)
+    await start_run(reduction)
     await reduction.wrap_tool_call(request(), lambda _: given(LONG))
     await clear(reduction, conversation(LONG, "new"))
     assert await files.read("out/look/c1") == LONG
@@ -230,10 +236,10 @@ async def test_path_generators_choose_the_place() -> None:
 
 
 @pytest.mark.spec("TR-105")
-async def test_too_little_to_gain_changes_and_saves_nothing() -> None:
+async def test_clearing_that_frees_too_little_changes_and_saves_nothing() -> None:
     files = MemoryFiles()
     reduction = ToolReduction(files, max_tokens_for_clear=10, clear_at_least_tokens=1_000)
-    await begin(reduction)
+    await start_run(reduction)
     before = conversation(LONG, "new")
     assert await clear(reduction, before) is before
     assert await contents(files, ".taskloom/reduction/clear") == {}
@@ -252,9 +258,9 @@ async def test_a_phase_that_is_skipped_does_nothing_at_all() -> None:
         max_length_for_trunc=0,
         clear_post_process=lambda state: called.append("post"),
     )
-    await begin(reduction)
+    await start_run(reduction)
     before = conversation(LONG, LONG)
     assert await clear(reduction, before) is before
     assert await reduction.wrap_tool_call(request(), lambda _: given(LONG)) == LONG
     assert called == []
-    assert await reduction.saved() == []
+    assert await reduction.saved_files() == []

@@ -1,4 +1,4 @@
-"""What many reduction tests need: storages that fail or are slow to trust, runs, conversations."""
+"""Helpers for tests of the reduction: backends, runs, conversations."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ INFO = ToolInfo("look", "Look.", {"type": "object", "properties": {}})
 
 
 class FailingFiles(MemoryFiles):
-    """A storage whose disk is full from the `after`-th file on."""
+    """Files in memory whose disk is full after `after` writes."""
 
     def __init__(self, after: int = 0) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class FailingFiles(MemoryFiles):
 
 
 class PlainFiles:
-    """The four methods and no more, on a real disk: it cannot tell whether a name was free."""
+    """A backend with the four methods only, on a real disk."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -51,8 +51,8 @@ class PlainFiles:
         return self.root.joinpath(*parts)
 
     async def ls_info(self, path: str) -> list[FileInfo]:
-        place = self._file(path)
-        entries = sorted(place.iterdir()) if place.is_dir() else [place] * place.exists()
+        target = self._file(path)
+        entries = sorted(target.iterdir()) if target.is_dir() else [target] * target.exists()
         return [
             FileInfo(
                 one.relative_to(self.root).as_posix(),
@@ -64,7 +64,7 @@ class PlainFiles:
         ]
 
     async def read(self, path: str, offset: int = 0, limit: int | None = None) -> str:
-        await anyio.lowlevel.checkpoint()  # Others come between, as with any real storage.
+        await anyio.lowlevel.checkpoint()  # Other tasks run here, as with any real storage.
         data = self._file(path).read_bytes()
         return slice_lines(data.decode("utf-8", "surrogatepass"), offset, limit)
 
@@ -82,16 +82,18 @@ def request(name: str = "look", call_id: str = "c1", **arguments: object) -> Too
     return ToolRequest(call_id, name, dict(arguments), INFO)
 
 
-async def begin(
+async def start_run(
     reduction: ToolReduction, tools: Sequence[Tool] = (), messages: Sequence[Message] = ()
 ) -> RunSetup:
-    """Begin a run without a loop: the hooks alone."""
+    """Start a run without an agent loop: call the hook."""
     setup = RunSetup("r1", "", list(tools), set(), tuple(messages))
     await reduction.before_agent(setup)
     return setup
 
 
-def round_(call_id: str, result: str, name: str = "look", arguments: str = "{}") -> list[Message]:
+def tool_round(
+    call_id: str, result: str, name: str = "look", arguments: str = "{}"
+) -> list[Message]:
     """One call and its result."""
     call = ToolCall(call_id, name, arguments)
     return [Message.assistant("", call), Message.tool(call, result)]
@@ -101,18 +103,18 @@ def conversation(*results: str) -> list[Message]:
     """A question, and one round for each result, with ids c1, c2, …"""
     found = [Message.user("go")]
     for number, result in enumerate(results, 1):
-        found += round_(f"c{number}", result)
+        found += tool_round(f"c{number}", result)
     return found
 
 
 async def clear(reduction: ToolReduction, messages: list[Message]) -> list[Message]:
-    """Return what the hook makes of the messages."""
+    """Return the messages after the hook."""
     state = await reduction.before_model(State(messages, []))
     return messages if state is None else state.messages
 
 
 async def contents(backend: Backend, *folders: str) -> dict[str, str]:
-    """Return everything that is saved in some folders."""
+    """Return all saved files of some directories."""
     return {
         info.path: await backend.read(info.path)
         for folder in folders
@@ -121,22 +123,22 @@ async def contents(backend: Backend, *folders: str) -> dict[str, str]:
     }
 
 
-def paired(messages: Sequence[Message]) -> bool:
-    """Whether each call has its result right behind it, as providers ask."""
-    place = 0
-    while place < len(messages):
-        wanted = [call.id for call in messages[place].tool_calls]
-        given = [one.tool_call_id for one in messages[place + 1 : place + 1 + len(wanted)]]
+def calls_have_results(messages: Sequence[Message]) -> bool:
+    """Return whether each call is followed by its result, as providers require."""
+    index = 0
+    while index < len(messages):
+        wanted = [call.id for call in messages[index].tool_calls]
+        given = [one.tool_call_id for one in messages[index + 1 : index + 1 + len(wanted)]]
         if sorted(wanted) != sorted(given):
             return False
-        place += 1 + len(wanted)
-        if place < len(messages) and messages[place].role == "tool":
+        index += 1 + len(wanted)
+        if index < len(messages) and messages[index].role == "tool":
             return False
     return True
 
 
-class Looker:
-    """A model that looks so many times, then ends; it keeps every request."""
+class LookingModel:
+    """A model that calls `look` `turns` times; it records every request."""
 
     name = "looker"
 
@@ -153,7 +155,7 @@ class Looker:
         return Message.assistant("done")
 
 
-async def play(agent: Agent, text: str = "go") -> tuple[list[Message], list[ReductionWarning]]:
+async def run_agent(agent: Agent, text: str = "go") -> tuple[list[Message], list[ReductionWarning]]:
     """Run an agent; return its messages and the warnings it sent."""
     warnings: list[ReductionWarning] = []
     messages: list[Message] = []
@@ -170,5 +172,5 @@ async def play(agent: Agent, text: str = "go") -> tuple[list[Message], list[Redu
 
 
 def tool_chars(messages: Sequence[Message]) -> int:
-    """How many characters of tool results a request holds."""
+    """Return the number of characters of tool results in a request."""
     return sum(len(message.text) for message in messages if message.role == "tool")

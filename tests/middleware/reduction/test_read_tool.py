@@ -1,4 +1,4 @@
-"""Reading back: the tool that ships, its bounds, and agents with a read tool of their own."""
+"""The read tool, its limits, and agents that have their own read tool."""
 
 import re
 from collections.abc import Sequence
@@ -10,21 +10,21 @@ from taskloom.agent import Agent, Message, ScriptedModel, Tool, call_tool, tool
 from taskloom.agent.workspace import Workspace
 from taskloom.files import MemoryFiles
 from taskloom.middleware.reduction import ToolConfig, ToolReduction
-from tests.middleware.reduction.scene import (
-    Looker,
+from tests.middleware.reduction.reduction_runs import (
+    LookingModel,
     PlainFiles,
-    begin,
     clear,
     contents,
     conversation,
-    play,
     request,
-    round_,
+    run_agent,
+    start_run,
+    tool_round,
 )
 
 
 async def reader(one: ToolReduction, *tools: Tool) -> Tool:
-    setup = await begin(one, tools)
+    setup = await start_run(one, tools)
     found = setup.tools[-1]
     assert isinstance(found, Tool)
     return found
@@ -39,7 +39,7 @@ GO_ON = re.compile(r"\n\[[^\n]*? offset=(\d+)(?:, char_offset=(\d+))?\.\]$")
 
 
 async def read_all(one: Tool, path: str, limit: int = 2_000) -> tuple[str, int]:
-    """Follow the tool's own hints to the end; return the whole text and the number of calls."""
+    """Follow the notes to the end; return the whole text and the number of calls."""
     text, calls, line, chars = "", 0, 1, 0
     while True:
         piece = await read(one, path=path, offset=line, limit=limit, char_offset=chars)
@@ -65,7 +65,7 @@ TEXTS = {
 
 @pytest.mark.spec("TR-401", "TR-207")
 @pytest.mark.parametrize("kind", list(TEXTS))
-async def test_every_saved_text_can_be_read_back_piece_by_piece(kind: str) -> None:
+async def test_every_saved_text_can_be_read_in_chunks(kind: str) -> None:
     files = MemoryFiles()
     one = ToolReduction(files)
     found = await reader(one)
@@ -84,20 +84,20 @@ async def test_offset_and_limit_are_lines() -> None:
     found = await reader(ToolReduction(files, root_dir="r"))
     await files.write("r/trunc/c1", "one\ntwo\nthree\nfour\n")
     got = await read(found, path="r/trunc/c1", offset=2, limit=2)
-    assert got == "two\nthree\n\n[More follows: go on with offset=4.]"
+    assert got == "two\nthree\n\n[More follows: continue with offset=4.]"
     assert await read(found, path="r/trunc/c1", offset=4) == "four\n"
 
 
 @pytest.mark.spec("TR-401")
-async def test_wrong_reads_are_told_how_to_go_on() -> None:
+async def test_wrong_arguments_are_answered_with_what_to_do() -> None:
     files = MemoryFiles()
     found = await reader(ToolReduction(files, root_dir="r"))
     await files.write("r/trunc/c1", "one\n")
     await files.write("secret", "key")
     for path in ("secret", "r/../secret", "/secret", "", "r"):
-        with pytest.raises(PermissionError, match="is no saved tool result"):
+        with pytest.raises(PermissionError, match="is not a saved tool result"):
             await read(found, path=path)
-    with pytest.raises(FileNotFoundError, match="Take the path from a notice"):
+    with pytest.raises(FileNotFoundError, match="Use the path exactly as in the notice"):
         await read(found, path="r/trunc/c2")
     with pytest.raises(ValueError, match="no line 9; ask for an earlier"):
         await read(found, path="r/trunc/c1", offset=9)
@@ -124,13 +124,13 @@ async def test_the_model_is_offered_the_tool_and_reads_with_it() -> None:
         return last
 
     model = ScriptedModel(script)
-    messages, _ = await play(Agent(model, [look], [ToolReduction(MemoryFiles())]))
+    messages, _ = await run_agent(Agent(model, [look], [ToolReduction(MemoryFiles())]))
     assert messages[-1].text.startswith("line 12345\n")
     assert [info.name for info in model.requests[0].tools] == ["look", "read_file"]
 
 
 @pytest.mark.spec("TR-207")
-async def test_reading_back_never_makes_a_new_file() -> None:
+async def test_reading_never_creates_a_new_file() -> None:
     files = MemoryFiles()
     one = ToolReduction(files, root_dir="r", max_length_for_trunc=1_000)
     found = await reader(one)
@@ -147,13 +147,13 @@ async def test_reading_back_never_makes_a_new_file() -> None:
 
 
 @pytest.mark.spec("TR-207", "TR-401")
-async def test_an_agent_with_a_read_tool_of_its_own_gets_the_reader_beside_it(
+async def test_an_agent_with_its_own_read_tool_gets_a_second_one(
     tmp_path: Path,
 ) -> None:
     one = ToolReduction(PlainFiles(tmp_path), max_length_for_trunc=1_000)
     names: list[list[str]] = []
     tools = Workspace(tmp_path).tools()
-    setup = await begin(one, tools)
+    setup = await start_run(one, tools)
     names.append([found.name for found in setup.tools if isinstance(found, Tool)])
     assert names[0][-1] == "read_saved_result"
 
@@ -164,23 +164,23 @@ async def test_an_agent_with_a_read_tool_of_its_own_gets_the_reader_beside_it(
     assert "Use read_saved_result to view" in notice
     path = ".taskloom/reduction/trunc/c1"
     assert path in notice
-    # The workspace's own tool finds it under the same path; it cuts long lines, though.
+    # The workspace's tool finds it under the same path, but cuts long lines.
     own = await read(tools[0], path=path)
     assert own.startswith("1\txxxx")
-    # Reading it back with that tool, too much at once, makes no second file.
+    # Reading too much at once with that tool creates no second file.
     cut = await one.wrap_tool_call(request("read_file", "c2", path=path), call)
     assert path in cut
-    assert len(await one.saved()) == 1
+    assert len(await one.saved_files()) == 1
 
 
-async def test_a_read_tool_of_the_agents_own_may_be_trusted() -> None:
+async def test_the_agents_own_read_tool_can_be_used() -> None:
     @tool
     async def read_file(path: str) -> str:
         """Read."""
         return path
 
     one = ToolReduction(MemoryFiles(), trust_own_read_tool=True, max_length_for_trunc=1_000)
-    setup = await begin(one, [read_file])
+    setup = await start_run(one, [read_file])
     assert setup.tools == [read_file]
 
     async def call(_: object) -> str:
@@ -190,7 +190,7 @@ async def test_a_read_tool_of_the_agents_own_may_be_trusted() -> None:
 
 
 @pytest.mark.spec("TR-207")
-async def test_a_piece_read_back_is_cleared_without_a_second_file() -> None:
+async def test_a_chunk_that_was_read_is_cleared_without_a_second_file() -> None:
     files = MemoryFiles()
     one = ToolReduction(files, root_dir="r", max_tokens_for_clear=10)
     found = await reader(one)
@@ -198,25 +198,25 @@ async def test_a_piece_read_back_is_cleared_without_a_second_file() -> None:
     piece = await read(found, path="r/trunc/c1", offset=500)
     arguments = '{"path":"r/trunc/c1","offset":500}'
     before = [
-        *round_("c2", piece, "read_file", arguments),
-        *round_("c3", "other" + piece, "read_file", arguments),  # Not from there: it is saved.
-        *round_("c4", "new"),
+        *tool_round("c2", piece, "read_file", arguments),
+        *tool_round("c3", "other" + piece, "read_file", arguments),  # Not in the file.
+        *tool_round("c4", "new"),
     ]
     after = await clear(one, before)
     assert "saved to: r/trunc/c1\n" in after[1].text
     assert await contents(files, "r/clear") == {"r/clear/c3": "other" + piece}
 
 
-async def test_two_reductions_in_one_agent_have_two_readers() -> None:
-    model = Looker(0)
+async def test_two_reductions_in_one_agent_have_two_read_tools() -> None:
+    model = LookingModel(0)
     both = [ToolReduction(MemoryFiles(), root_dir=name) for name in ("a", "b", "c")]
-    await play(Agent(model, [], both))
+    await run_agent(Agent(model, [], both))
     names = [info.name for info in model.tools]
     assert names == ["read_file", "read_saved_result", "read_saved_result_2"]
 
 
 @pytest.mark.spec("TR-102", "TR-401")
-async def test_the_reader_finds_what_is_in_the_backend_of_one_tool() -> None:
+async def test_the_read_tool_finds_results_in_the_backend_of_one_tool() -> None:
     everyones, own = MemoryFiles(), MemoryFiles()
     one = ToolReduction(
         everyones,
@@ -237,7 +237,7 @@ async def test_the_reader_finds_what_is_in_the_backend_of_one_tool() -> None:
 
 
 @pytest.mark.spec("TR-402")
-async def test_everything_the_model_reads_is_in_the_language_asked_for() -> None:
+async def test_all_texts_for_the_model_are_in_the_configured_language() -> None:
     files = MemoryFiles()
     one = ToolReduction(files, max_length_for_trunc=1_000, max_tokens_for_clear=100, language="zh")
     found = await reader(one)
@@ -261,7 +261,7 @@ async def test_everything_the_model_reads_is_in_the_language_asked_for() -> None
 
 
 @pytest.mark.spec("TR-402")
-async def test_without_a_language_of_its_own_a_reduction_speaks_the_agents() -> None:
+async def test_a_reduction_without_a_language_uses_the_agents() -> None:
     @tool
     def look() -> str:
         """Look."""
@@ -275,7 +275,7 @@ async def test_without_a_language_of_its_own_a_reduction_speaks_the_agents() -> 
 
 
 @pytest.mark.spec("TR-401")
-async def test_a_sub_agent_with_the_same_reduction_leaves_the_callers_reader_alone() -> None:
+async def test_a_sub_agent_with_the_same_reduction_does_not_change_the_callers_read_tool() -> None:
     @tool
     def read_file(path: str) -> str:
         """Read a file of the project, and nothing that was saved."""

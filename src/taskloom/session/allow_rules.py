@@ -6,8 +6,9 @@ command; `["pytest", "**"]` allows pytest with whatever arguments.
 """
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from taskloom.errors import ConfigError
 from taskloom.session.path_patterns import matches
@@ -51,14 +52,14 @@ def read_rule(written: object, where: str) -> CommandRule:
         ConfigError: it is none of these, or could never match.
     """
     directory: object = "."
-    if isinstance(written, dict):
-        unknown = set(written) - {"command", "directory"}  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]  # whatever TOML holds
+    if isinstance(written, Mapping):
+        table = cast("Mapping[str, object]", written)
+        unknown = set(table) - {"command", "directory"}
         if unknown:
             raise ConfigError(
                 f"{where}: a rule has `command` and `directory`, no {min(unknown)!r}."
             )
-        directory = written.get("directory", ".")  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]  # whatever TOML holds
-        written = written.get("command")  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]  # whatever TOML holds
+        directory, written = table.get("directory", "."), table.get("command")
     words = _words(written, where)
     if not isinstance(directory, str) or directory.startswith("/") or ".." in directory.split("/"):
         raise ConfigError(f'{where}: `directory` is a path inside the project, such as "web".')
@@ -76,7 +77,7 @@ def _words(written: object, where: str) -> tuple[str, ...]:
         except ValueError as error:
             raise ConfigError(f"{where}: {written!r} has an open quote.") from error
     else:
-        words = list(written) if isinstance(written, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]  # whatever TOML holds
+        words = list(cast("list[object]", written)) if isinstance(written, list | tuple) else []
     if not words or not all(isinstance(word, str) and word for word in words):
         raise ConfigError(f'{where}: write a command as a list of words, such as ["git", "diff"].')
     return tuple(str(word) for word in words)

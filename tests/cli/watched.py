@@ -17,21 +17,22 @@ import asyncio
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
 
 from taskloom.agent import Message, Say, ScriptedModel, call_tool, call_tools
-from taskloom.agent.workspace.permission import PermissionRequest
-from taskloom.app.permissions import Permissions
+from taskloom.agent.workspace import PermissionRequest, Permit
 from taskloom.app.session_host import Host, HostSetup
 from taskloom.cli.exit_codes import run_guarded
 from taskloom.cli.watch import Kind, choose_kind, new_watcher
 from taskloom.orchestrator import AgentDefinition, Emit, Job, Outcome, Pool, Worker
-from taskloom.session import SessionStore
+from taskloom.session import PermissionPolicy, SessionStore
 
 SESSION = "s1"
+PermitOf = Callable[[str], Permit]
 GOAL = "Tidy up the parser"
 
 
@@ -69,22 +70,22 @@ class Obedient:
     claims = False
     tools: Sequence[str] = ()
 
-    def __init__(self, orders: Orders, permissions: Permissions) -> None:
+    def __init__(self, orders: Orders, permit_of: PermitOf) -> None:
         self._orders = orders
-        self._permissions = permissions
+        self._permit_of = permit_of
 
     def begin(self, job: Job, emit: Emit) -> "Obeying":
         assert job.step is not None
-        return Obeying(job, emit, self._orders, self._permissions)
+        return Obeying(job, emit, self._orders, self._permit_of)
 
 
 class Obeying:
-    def __init__(self, job: Job, emit: Emit, orders: Orders, permissions: Permissions) -> None:
+    def __init__(self, job: Job, emit: Emit, orders: Orders, permit_of: PermitOf) -> None:
         assert job.step is not None
         self._step_id = job.step.step_id
         self._emit = emit
         self._orders = orders.queue(self._step_id)
-        self._permit = permissions.permit(job.worker_agent_id)
+        self._permit = permit_of(job.worker_agent_id)
 
     async def result(self) -> Outcome:
         await self._emit(f"began {self._step_id}")
@@ -155,13 +156,13 @@ def orchestrate(steps: str):  # noqa: ANN201 - a script is what the model takes
 
 async def main(kind: Kind | None, project: Path, steps: str) -> int:
     shown = new_watcher(kind or choose_kind(json=False, plain=False))
-    permissions = Permissions(ask=shown.ask)
+    permit_of = partial(PermissionPolicy().permit, asker=shown.asker)
     orders = Orders(int(os.environ["CONTROL_FD"]))
     orders.open()
     SessionStore(project).open_or_create(SESSION, goal=GOAL)
     definition = AgentDefinition(id="hand", name="Hand", description="does as told")
     hands = tuple(
-        Worker(definition=definition, executor=Obedient(orders, permissions), worker_id=name)
+        Worker(definition=definition, executor=Obedient(orders, permit_of), worker_id=name)
         for name in ("ann", "bob")
     )
     setup = HostSetup(

@@ -21,7 +21,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from msgspec import Struct
 
 from taskloom.acp.tool_call_info import HOUSE_TOOLS
-from taskloom.agent import ImagePart, TextPart, Tool, ToolInfo, as_tool, call_id
+from taskloom.agent import ImagePart, TextPart, Tool, ToolInfo, as_tool
 from taskloom.agent.messages import Part
 from taskloom.agent.workspace.process import harmless_environment
 
@@ -33,8 +33,8 @@ NAME_CHARS_MAX: Final = 64
 
 _LOG = logging.getLogger("taskloom.acp")
 
-Ask = Callable[[str, str, str], Awaitable[bool]]
-"""Asks the person about a call: its id, the name of the grant, and what that is in words."""
+PermitTool = Callable[[str], Awaitable[bool]]
+"""Tells whether the tool of this name may be called; it may ask the person."""
 
 
 class ServerTool(Struct, frozen=True):
@@ -48,11 +48,11 @@ class ServerTool(Struct, frozen=True):
 class McpHost:
     """The MCP servers of one session."""
 
-    def __init__(self, servers: Sequence[object], cwd: Path, ask: Ask) -> None:
+    def __init__(self, servers: Sequence[object], cwd: Path, permit: PermitTool) -> None:
         """Take the servers; `start` connects them."""
         self._servers = servers
         self._cwd = cwd
-        self._ask = ask
+        self._permit = permit
         self._ready = asyncio.Event()
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -129,8 +129,8 @@ class McpHost:
         is_read_only = hints is not None and hints.read_only_hint is True
         schema: dict[str, Any] = dict(tool.input_schema) or {"type": "object"}
         info = ToolInfo(name, tool.description or tool.title or tool.name, schema)
-        grant = "" if is_read_only else f"mcp:{name}"
-        remote = _RemoteTool(info, client, tool.name, grant, self._ask)
+        permit = None if is_read_only else self._permit
+        remote = _RemoteTool(info, client, tool.name, permit)
         kind = "read" if is_read_only else "other"
         self._tools[name] = ServerTool(as_tool(remote), kind, is_read_only)
 
@@ -148,24 +148,23 @@ class McpHost:
 class _RemoteTool:
     """A tool of a server as a tool of ours."""
 
-    def __init__(self, info: ToolInfo, client: Client, name: str, grant: str, ask: Ask) -> None:
+    def __init__(
+        self, info: ToolInfo, client: Client, name: str, permit: PermitTool | None
+    ) -> None:
         self._info = info
         self._client = client
         self._name = name
-        self._grant = grant
-        self._ask = ask
+        self._permit = permit
 
     @property
     def info(self) -> ToolInfo:
         return self._info
 
     async def call_rich(self, arguments: dict[str, Any]) -> Sequence[Part]:
-        if self._grant:
-            words = f"`{self._info.name}`"
-            if not await self._ask(call_id(), self._grant, words):
-                raise PermissionError(
-                    "no permission to call this tool. Do without it, or ask the user."
-                )
+        if self._permit is not None and not await self._permit(self._info.name):
+            raise PermissionError(
+                "no permission to call this tool. Do without it, or ask the user."
+            )
         try:
             result = await self._client.call_tool(self._name, arguments)
         except MCPError as error:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from taskloom.agent import ChatModel, Language, Middleware, Retry, ToolLike
-from taskloom.agent.workspace import PermissionRequest
 from taskloom.board import DEFAULT_RULES, Rules
 from taskloom.orchestrator import Pool, Settings
 from taskloom.orchestrator.settings import DEFAULTS
+from taskloom.session import Allows, allow_nothing
 
 INSTRUCTION: Final = (
     "You work with a person in their editor, on the project in the current directory. Look before "
@@ -22,11 +22,6 @@ RETRY: Final = Retry(max_retries=3)
 
 MakeTools: TypeAlias = Callable[[str], Sequence[ToolLike]]
 """Makes the working tools of the worker of this name."""
-
-
-def nothing(_: PermissionRequest) -> bool:
-    """Allow nothing without a question."""
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +51,7 @@ class AcpOptions:
     """Instead of `instruction` in orchestrate mode."""
     settings: Settings = DEFAULTS
     rules: Rules = DEFAULT_RULES
-    allows: Callable[[PermissionRequest], bool] = nothing
+    allows: Allows = allow_nothing
     """What needs no question."""
     for_project: Callable[[Path], "AcpOptions"] | None = None
     """Makes the setup of one project, from its own configuration, when a session is opened."""

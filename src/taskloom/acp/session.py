@@ -12,7 +12,7 @@ from taskloom.acp.client import Client
 from taskloom.acp.history import fit, recall
 from taskloom.acp.modes import Mode, modes_of
 from taskloom.acp.options import AcpOptions
-from taskloom.acp.permissions import Permissions
+from taskloom.acp.permissions import ClientAsker
 from taskloom.acp.plans.encoding import Update
 from taskloom.acp.plans.from_task_list import TaskList
 from taskloom.acp.plans.published import PublishedPlans
@@ -21,7 +21,14 @@ from taskloom.acp.session_workers import SessionWorkers
 from taskloom.acp.tool_call_tracker import ToolCallTracker
 from taskloom.agent import Message
 from taskloom.errors import TaskloomError
-from taskloom.session import Record, SessionDirectory, SessionInfo, Transcript
+from taskloom.session import (
+    PermissionPolicy,
+    Record,
+    SessionDirectory,
+    SessionInfo,
+    ToolRequest,
+    Transcript,
+)
 
 _LOG = logging.getLogger("taskloom.acp")
 
@@ -39,8 +46,9 @@ class LiveSession:
         self.host_lock = directory.host_lock("taskloom acp")
         self.modes = modes_of(orchestrates=setup.make_pools is not None)
         self.desk = ToolCallTracker(directory.session_id, self.send)
-        state = self.cwd / setup.state_dir
-        self.permissions = Permissions(client, self.desk, setup.allows, state)
+        self.permissions = PermissionPolicy(
+            allows=setup.allows, state_dir=self.cwd / setup.state_dir
+        )
         self.publisher = PlanPublisher(self.send, client.capabilities)
         self.publisher.hold()  # Plans go out within turns, where the client looks for them.
         self.shelf = PublishedPlans(directory.plans, self.publisher)
@@ -86,8 +94,12 @@ class LiveSession:
         if servers:
             # Loaded with the first server: the library takes most of a second.
             module = import_module("taskloom.acp.mcp_servers")
-            self.mcp = module.McpHost(servers, self.cwd, self.permissions.ask)
+            self.mcp = module.McpHost(servers, self.cwd, self._permit_tool)
             self.mcp.start()
+
+    async def _permit_tool(self, tool: str) -> bool:
+        asker = ClientAsker(self.client, self.desk)
+        return await self.permissions.decide("taskloom", ToolRequest(tool), asker)
 
     async def send(self, update: Update) -> None:
         """Send one update of this session."""

@@ -11,6 +11,7 @@ from taskloom.acp.plans.publisher import PlanPublisher
 from taskloom.acp.worker_updates import WorkerUpdates
 from taskloom.orchestrator import Orchestrator
 from taskloom.runtime import Board, open_board, session_dir
+from taskloom.session import PermissionPolicy
 
 
 class Employer(Protocol):
@@ -44,6 +45,11 @@ class Employer(Protocol):
     @property
     def client(self) -> Client:
         """Who is served."""
+        ...
+
+    @property
+    def permissions(self) -> PermissionPolicy:
+        """The permission policy."""
         ...
 
     @property
@@ -102,6 +108,7 @@ class SessionWorkers:
             await crew.start()
             self._stack.push_async_callback(crew.close)
             self.crew = crew
+            session.permissions.find_step = orchestrator.step_of
         elif not self.is_working:
             # Another process may have hosted the session since the last turn, and died.
             await self.crew.orchestrator.release_orphaned_steps()

@@ -7,6 +7,7 @@ from taskloom.acp.client_workspace import commands_of, files_of
 from taskloom.acp.history import LEFT_OUT
 from taskloom.acp.modes import Mode
 from taskloom.acp.options import MakeTools
+from taskloom.acp.permissions import workspace_permit
 from taskloom.acp.plans.tools import plan_tools
 from taskloom.acp.session import LiveSession
 from taskloom.acp.tool_call_tracker import ToolCallTracker
@@ -21,7 +22,7 @@ from taskloom.middleware import PlanChanged, ToolReduction
 async def build_turn_agent(session: LiveSession, mode: Mode) -> TurnAgent:
     """Return what the agent of a turn in this mode is given."""
     setup = session.setup
-    tools = _workspace(session, session.desk, writes=mode.writes)
+    tools = _workspace(session, "taskloom", session.desk, writes=mode.writes)
     make = setup.middleware or partial(_reduction, session)
     middleware: list[Middleware] = [*make(session.folder)]
     instruction = setup.instruction
@@ -67,11 +68,13 @@ def _reduction(session: LiveSession, folder: Path) -> list[Middleware]:
     ]
 
 
-def _workspace(session: LiveSession, desk: ToolCallTracker, *, writes: bool) -> list[Tool]:
+def _workspace(
+    session: LiveSession, who: str, desk: ToolCallTracker, *, writes: bool
+) -> list[Tool]:
     """Return the tools for the project's files and programs; their calls are known at a desk."""
     workspace = Workspace(
         session.cwd,
-        permit=session.permissions.at(desk).permit,
+        permit=workspace_permit(session.permissions, who, session.client, desk),
         language=session.setup.language,
         also=session.roots[1:],
         files=files_of(session.client, session.id),
@@ -86,7 +89,7 @@ def _worker_tools(session: LiveSession) -> MakeTools:
     def make(worker: str) -> list[Tool]:
         crew = session.staff.crew
         desk = session.desk if crew is None else crew.desk(worker)
-        return _workspace(session, desk, writes=True)
+        return _workspace(session, worker, desk, writes=True)
 
     return make
 

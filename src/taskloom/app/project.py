@@ -10,7 +10,6 @@ from taskloom.agent import ChatModel, Retry
 from taskloom.agent.workspace import Workspace
 from taskloom.agent.workspace.permission import PermissionRequest, Permit
 from taskloom.app.models import chat_model
-from taskloom.app.permissions import Permissions
 from taskloom.app.pools import build_pools
 from taskloom.config import AcpExecutorConfig, Config
 from taskloom.errors import ConfigError
@@ -57,9 +56,9 @@ class Project:
         self._project = project
         self._environ = environ
 
-    def workspace(self, permissions: Permissions, who: str) -> Workspace:
+    def workspace(self, permit_of: PermitOf, who: str) -> Workspace:
         """Return the project as one agent may use it."""
-        permit = permissions.permit(who)
+        permit = permit_of(who)
         return Workspace(self._project, permit=permit, language=self._config.run.language)
 
     def pools(

@@ -19,7 +19,7 @@ from taskloom.ids import SessionId, StepId, TaskId
 from taskloom.orchestrator import ORCHESTRATOR, Orchestrator, Pool, Settings
 from taskloom.orchestrator.prompt.worker_texts import worker_texts
 from taskloom.runtime import STATE_DIR, Board, open_board
-from taskloom.session import SessionStore
+from taskloom.session import PermissionPolicy, SessionStore
 
 _NUDGES_MAX: Final = 3
 """How often an Orchestrator that stops before its Tasks have ended is told so."""
@@ -34,6 +34,8 @@ class HostSetup(Struct, frozen=True, kw_only=True):
     instruction: str
     tools: Sequence[Tool] = ()
     """The Orchestrator's own working tools, beside those for Tasks and workers."""
+    permissions: PermissionPolicy | None = None
+    """The policy behind the tools; the host tells it which step a worker holds."""
     middleware: Sequence[Middleware] = ()
     state_dir: str = STATE_DIR
     settings: Settings = Settings()
@@ -93,6 +95,8 @@ class Host:
             )
             self.given_back = await orchestrator.release_orphaned_steps()
             self._orchestra = await stack.enter_async_context(orchestrator)
+            if setup.permissions is not None:
+                setup.permissions.find_step = orchestrator.step_of
             self._stack = stack.pop_all()
         return self
 

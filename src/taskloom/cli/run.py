@@ -40,7 +40,7 @@ def run(args: Namespace) -> int:
     watcher = new_watcher(choose_kind(json=args.json, plain=args.plain))
     setup = compose(
         project,
-        ask=watcher.ask,
+        asker=watcher.asker,
         yes=args.yes,
         model_name=args.model or "",
         state_dir=args.state_dir,

@@ -135,6 +135,11 @@ class Orchestrator:
         """Return the workers in configured order."""
         return [slot.info for slot in self._dispatcher.roster]
 
+    def step_of(self, worker: AgentId) -> StepId:
+        """Return the step that a worker's active run has claimed; empty if there is none."""
+        active = [each for each in self._active() if each.agent_id == worker]
+        return next((each.step_id for each in active if each.step_id is not None), "")
+
     def output(self, run_id: RunId) -> Listener[RunOutput]:
         """Return what one run emits: its last output, then what follows, until the run ends.
 

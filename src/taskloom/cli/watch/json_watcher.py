@@ -3,7 +3,6 @@
 import sys
 
 from taskloom.agent import Result
-from taskloom.app.permissions import Ask
 from taskloom.app.session_host import Host
 from taskloom.cli.output import encode
 from taskloom.cli.watch.banners import resume
@@ -12,6 +11,7 @@ from taskloom.cli.watch.shutdown import Work
 from taskloom.cli.watch.watch_session import watching
 from taskloom.ids import RunId
 from taskloom.orchestrator import RunOutput, SessionEvent
+from taskloom.session import Asker
 
 
 class JsonWatcher:
@@ -22,7 +22,7 @@ class JsonWatcher:
         self.was_quit = False
 
     @property
-    def ask(self) -> Ask | None:
+    def asker(self) -> Asker | None:
         """Nobody."""
         return None
 

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from taskloom.agent import Message, ModelReply, Result
-from taskloom.app.permissions import Ask
 from taskloom.app.session_host import Host
 from taskloom.cli.watch.banners import closing, opening, reply
 from taskloom.cli.watch.questions import Questions
@@ -14,6 +13,7 @@ from taskloom.cli.watch.typed_answers import TypedAnswers
 from taskloom.cli.watch.watch_session import watching
 from taskloom.ids import RunId
 from taskloom.orchestrator import ORCHESTRATOR, RunOutput, SessionEvent
+from taskloom.session import Asker
 from taskloom.view.event_line import event_line
 from taskloom.view.format import one_line
 
@@ -30,9 +30,9 @@ class LinesWatcher:
         self.was_quit = False
 
     @property
-    def ask(self) -> Ask | None:
+    def asker(self) -> Asker | None:
         """Asks on standard error, and reads a line."""
-        return self._questions.ask if self._answers is not None else None
+        return self._questions if self._answers is not None else None
 
     async def show(self, host: Host, work: Work) -> Result:
         """Do the work and tell it."""

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from typing import Final
 
-from taskloom.app.permissions import Answer, Question
+from taskloom.session import Answer, Question
 from taskloom.view.run.model import Asked
 
 ANSWERS: Final[dict[str, Answer]] = {"y": "once", "a": "session", "n": "no"}
@@ -56,6 +56,12 @@ class Questions:
             for_session=question.for_session,
             waiting=len(self._waiting) - 1,
         )
+
+    def read_answer(self, key: str) -> Answer | None:
+        """Return the answer that a key gives to the first question; None if it gives none."""
+        if not self._waiting or (key == "a" and not self._waiting[0][0].for_session):
+            return None
+        return ANSWERS.get(key)
 
     def answer(self, answer: Answer) -> None:
         """Answer the first one."""

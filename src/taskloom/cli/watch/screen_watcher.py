@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.text import Text
 
 from taskloom.agent import Message, Result
-from taskloom.app.permissions import Ask
 from taskloom.app.session_host import Host
 from taskloom.cli.watch.banners import closing, opening, reply
 from taskloom.cli.watch.event_source import TICK_S
@@ -26,6 +25,7 @@ from taskloom.cli.watch.view_model import ViewModel
 from taskloom.cli.watch.watch_session import Watching, watching
 from taskloom.ids import RunId
 from taskloom.orchestrator import ORCHESTRATOR
+from taskloom.session import Asker
 from taskloom.view.format import one_line, plural
 from taskloom.view.run.frame import draw_frame, draw_last, is_long, question_lines, steps_room
 from taskloom.view.run.model import Asked, RunView, StreamView
@@ -46,9 +46,9 @@ class ScreenWatcher:
         self.was_quit = False
 
     @property
-    def ask(self) -> Ask | None:
+    def asker(self) -> Asker | None:
         """Asks above the board; y, a and n are answers."""
-        return self._questions.ask
+        return self._questions
 
     async def show(self, host: Host, work: Work) -> Result:
         """Do the work and draw it."""
@@ -286,8 +286,8 @@ class _Show:
         asked = self._questions.first
         if asked is None or key not in ANSWERS or self._controls.confirming is not None:
             return False
-        if alone and self._questions.was_shown:
-            answer = ANSWERS[key]
+        answer = self._questions.read_answer(key)
+        if answer is not None and alone and self._questions.was_shown:
             self._questions.answer(answer)
             self._story.append(Text(f"{one_line(asked.text)}: {_ANSWERED[answer]}", "yellow"))
         return True

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Final
 
 from taskloom.cli.stdio import print_error
-from taskloom.cli.watch.questions import ANSWERS, Questions
+from taskloom.cli.watch.questions import Questions
 from taskloom.view.run.model import visible
 
 _LINE_BYTES_MAX: Final = 4_096
@@ -41,8 +41,10 @@ class TypedAnswers:
         asked = self._questions.first
         if asked is None or self._questions.was_shown:
             return
+        covered = visible(asked.for_session)
+        answers = f"y once, a for this session ({covered}), n no" if covered else "y once, n no"
         print_error(f"? {visible(asked.text)}")
-        print_error(f"  y once, a for this session ({visible(asked.for_session)}), n no:")
+        print_error(f"  {answers}:")
         self._questions.was_shown = True
 
     def _read(self) -> None:
@@ -61,11 +63,12 @@ class TypedAnswers:
             self._take(line.decode("utf-8", "replace").strip())
 
     def _take(self, line: str) -> None:
-        if self._questions.first is None or not self._questions.was_shown:
+        asked = self._questions.first
+        if asked is None or not self._questions.was_shown:
             return
-        answer = ANSWERS.get(line)
+        answer = self._questions.read_answer(line)
         if answer is None:
-            print_error("  y, a or n, please:")
+            print_error(f"  {'y, a or n' if asked.for_session else 'y or n'}, please:")
             return
         self._questions.answer(answer)
         self.put()

@@ -5,9 +5,9 @@ import sys
 from typing import TYPE_CHECKING, Literal, Protocol, TextIO, TypeAlias
 
 from taskloom.agent import Result
-from taskloom.app.permissions import Ask
 from taskloom.app.session_host import Host
 from taskloom.cli.watch.shutdown import Work
+from taskloom.session import Asker
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +19,7 @@ class Watcher(Protocol):
     """Shows one run. Make a new one for each."""
 
     @property
-    def ask(self) -> Ask | None:
+    def asker(self) -> Asker | None:
         """Asks the person who watches; None if nobody can be asked.
 
         It answers no to whatever is asked while nothing is shown.

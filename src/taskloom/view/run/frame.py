@@ -21,6 +21,7 @@ KEYS: Final = "j/k: select · enter: view output · c: cancel · p: {pause} · q
 STREAM_KEYS: Final = "j/k: scroll · G: end · c: cancel · esc: back · q: quit"
 CONFIRM_KEYS: Final = "y: yes · any other key: no"
 ANSWER_KEYS: Final = "y: once · a: for this session · n: no"
+ONCE_KEYS: Final = "y: once · n: no"
 
 _QUESTION_LINES: Final = 8
 """Of a question within the frame; a longer one is printed whole above it."""
@@ -104,7 +105,7 @@ def _foot(seen: RunView) -> Text:
     if seen.leaving:
         return Text(seen.leaving, "yellow")
     if seen.asked is not None:
-        return Text(ANSWER_KEYS, "bold")
+        return Text(ANSWER_KEYS if seen.asked.for_session else ONCE_KEYS, "bold")
     if seen.confirm:
         return Text.assemble((one_line(seen.confirm), "bold yellow"), f"  {CONFIRM_KEYS}")
     if seen.stream is not None:
@@ -114,9 +115,10 @@ def _foot(seen: RunView) -> Text:
 
 def question_lines(asked: Asked, width: int) -> list[str]:
     """Return a question with all that a yes would allow, cut into lines and nowhere else."""
+    covered = f"  a allows for this session: {visible(asked.for_session)}"
     return [
         *_folded(f"? {visible(asked.text)}", width),
-        *_folded(f"  a allows for this session: {visible(asked.for_session)}", width),
+        *(_folded(covered, width) if asked.for_session else ()),
     ]
 
 

@@ -132,17 +132,21 @@ class BarePair:
 
 
 async def _journalled() -> Row:
+    ours: list[float] = []
+    bare: list[float] = []
     with TemporaryDirectory(dir=".") as name:
         place = Path(name)
         await agent(3).invoke("go", journal=place / "sample.jsonl")
-        pair = BarePair(place / "bare", _writes(place / "sample.jsonl"))
+        writes = _writes(place / "sample.jsonl")
         for number in range(7):
+            pair = BarePair(place / "bare", writes)
             looking = Agent(Model(LONG), [pair.look], max_iterations=LONG + 1)
             await looking.invoke("go", journal=place / f"{number}.jsonl")
-        pair.close()
-    ours, bare = median(pair.iterations) * 1e6, median(pair.pairs) * 1e6
+            pair.close()
+            ours.append(median(pair.iterations) * 1e6)
+            bare.append(median(pair.pairs) * 1e6)
     what = "agent: a journalled iteration, two syncs"
-    return Row(what, f"{ours:.0f} us", f"{bare:.0f} us", ours / bare, 1.5)
+    return Row(what, f"{min(ours):.0f} us", f"{min(bare):.0f} us", min(ours) / min(bare), 1.5)
 
 
 def _writes(journal: Path) -> tuple[bytes, bytes]:

@@ -1,7 +1,9 @@
 """The journal: what it holds, how it grows, and a run continued from every beginning of it."""
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import get_args
 
 import msgspec
@@ -31,9 +33,11 @@ from taskloom.agent import (
     tool,
 )
 from taskloom.agent.journal import open_journal
-from taskloom.agent.journal_entries import Entry
+from taskloom.agent.journal_entries import CallsStarted, Entry
 from taskloom.agent.run_state import APPLY
 from taskloom.errors import StorageError
+from taskloom.log import OsDisk
+from taskloom.log.sync_policy import QUICK_S, SLOW_SYNCS
 from tests.agent.scene import add
 
 
@@ -314,3 +318,42 @@ async def test_a_torn_end_is_set_aside_not_lost(tmp_path: Path) -> None:
 
 def test_every_kind_of_entry_can_be_applied() -> None:
     assert set(get_args(Entry)) == set(APPLY)
+
+
+async def test_calls_that_end_in_one_round_share_a_sync(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    calls = [("add", {"a": n, "b": n}) for n in range(5)]
+    await Agent(ScriptedModel([call_tools(*calls), "done"]), [add]).invoke("go", journal=path)
+    lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    assert [line["tx"][:2] for line in lines if line["entry"]["e"] == "end"] == [
+        [number, 5] for number in range(1, 6)
+    ]
+
+
+class SyncThreads(OsDisk):
+    """Notes the thread of each sync; a slow one takes longer than an event loop should wait."""
+
+    def __init__(self) -> None:
+        self.slow = False
+        self.threads: list[bool] = []
+
+    def sync_data(self, fd: int) -> None:
+        self.threads.append(threading.current_thread() is threading.main_thread())
+        began = perf_counter()
+        while self.slow and perf_counter() - began < 2 * QUICK_S:
+            pass
+        super().sync_data(fd)
+
+
+async def test_after_a_slow_sync_the_next_ones_leave_the_event_loop_s_thread(
+    tmp_path: Path,
+) -> None:
+    disk = SyncThreads()
+    journal, _ = open_journal(tmp_path / "run.jsonl", disk)
+    for number in range(2 + SLOW_SYNCS):
+        disk.slow = number == 0
+        journal.append(CallsStarted((f"c{number}",)))
+        await journal.sync()
+    journal.close()
+    assert disk.threads[: 1 + SLOW_SYNCS] == [True] + [False] * SLOW_SYNCS
+    assert disk.threads[-1]

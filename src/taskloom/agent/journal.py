@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from taskloom.agent.errors import JournalError
-from taskloom.agent.journal_entries import Entry
+from taskloom.agent.journal_entries import CallEnded, CallsStarted, Entry
 from taskloom.agent.run_state import is_implied
 from taskloom.errors import DamagedLogError, RefusedError, StorageError
 from taskloom.log import Disk, RecordLog, SyncPolicy
@@ -30,6 +30,8 @@ class FileJournal:
         self._pending: list[Entry] = []
         self._appended = 0
         self._durable = 0
+        self._calls = 0
+        """The tool calls that run side by side now: each of them ends with a sync."""
         self._policy = SyncPolicy()
         self._sync_lock = anyio.Lock()
         self._pending_lock = threading.Lock()
@@ -39,6 +41,10 @@ class FileJournal:
 
     def append(self, entry: Entry) -> None:
         """Take an entry for the next sync, unless other entries imply it."""
+        if isinstance(entry, CallEnded):
+            self._calls -= 1
+        elif isinstance(entry, CallsStarted):
+            self._calls = 0 if len(entry.ids) == 1 else len(entry.ids)
         if not is_implied(entry):
             with self._pending_lock:  # Sync tools set values from their threads.
                 self._pending.append(entry)
@@ -47,26 +53,31 @@ class FileJournal:
     async def sync(self) -> None:
         """Return when every entry appended so far is durable.
 
-        Callers that come in one round of the event loop, or while a sync is under way, share
-        one sync: the lock gives the loop a round before its first holder writes for all.
+        Tool calls that run side by side share a sync if they end in one round of the event
+        loop, or while a sync is under way: the lock lets the loop finish its round before its
+        first holder writes for all.
         """
         wanted = self._appended
+        if self._calls <= 0 and self._policy.is_inline and not self._sync_lock.locked():
+            self._write_inline(wanted)
         while self._durable < wanted:
             async with self._sync_lock:
-                if self._failure is not None:
-                    raise self._failure  # A later entry must not be durable without these.
-                if self._durable >= wanted:
-                    return
                 if self._policy.is_inline:
-                    started = perf_counter()
-                    self._write()
-                    self._policy.note_inline(perf_counter() - started)
-                else:
+                    self._write_inline(wanted)
+                elif self._durable < wanted:
                     self._policy.note_threaded()
                     await anyio.to_thread.run_sync(self._write)
 
+    def _write_inline(self, wanted: int) -> None:
+        if self._durable < wanted:
+            started = perf_counter()
+            self._write()
+            self._policy.note_inline(perf_counter() - started)
+
     def _write(self) -> None:
         with self._file_lock:
+            if self._failure is not None:
+                raise self._failure  # A later entry must not be durable without an earlier one.
             if self._closed:
                 raise JournalError("The journal is closed: nothing more can be written to it.")
             with self._pending_lock:

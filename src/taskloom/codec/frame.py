@@ -56,8 +56,7 @@ class Chain:
         """
         assert lines[-1] == _END, "a line is one JSON object"
         del lines[-1]
-        with memoryview(lines) as view:
-            crc = crc32(view[start:] if start else view, self.crc)
+        crc = crc32(memoryview(lines)[start:] if start else lines, self.crc)
         seal = _SEAL % crc
         self.crc = crc32(seal, crc)
         lines += seal

@@ -17,6 +17,7 @@ READ_ONLY: Final = os.O_RDONLY | os.O_CLOEXEC
 _CAREFUL: Final = os.O_NOFOLLOW | os.O_NONBLOCK
 """A link may lead anywhere, and a pipe would make us wait for its other end."""
 CREATE: Final = READ_WRITE | os.O_CREAT | os.O_EXCL
+_HAS_FDATASYNC: Final = hasattr(os, "fdatasync")
 
 
 class Entry(NamedTuple):
@@ -144,7 +145,7 @@ class OsDisk:
 
     def sync_data(self, fd: int) -> None:
         """Wait for the data alone, where the system can tell the two apart."""
-        if hasattr(os, "fdatasync"):
+        if _HAS_FDATASYNC:
             os.fdatasync(fd)
         else:
             self.sync(fd)

@@ -193,7 +193,7 @@ class JsonlWal:
                 )
         self._torn = TornTail(str(self._path), self.position.seq, size_bytes, kept)
 
-    def append(self, lines: bytes, *, after: Position, then: Position) -> None:
+    def append(self, lines: bytes | bytearray, *, after: Position, then: Position) -> None:
         """Write, and wait until it is safe."""
         if not self._held:
             raise StorageError(

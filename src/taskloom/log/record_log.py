@@ -134,7 +134,7 @@ class RecordLog(Generic[T]):
             raise failed("created", self.path, cause) from cause
         return JsonlWal(self._disk, self.path, self.path.parent / "torn", durable=True)
 
-    def _encode(self, records: Sequence[T], after: Position) -> tuple[bytes, Position]:
+    def _encode(self, records: Sequence[T], after: Position) -> tuple[bytearray, Position]:
         chain = Chain(after.crc)
         size = len(records)
         lines = bytearray()
@@ -149,7 +149,7 @@ class RecordLog(Generic[T]):
                 f"{cause}. Nothing was written.",
                 {"path": str(self.path)},
             ) from cause
-        return bytes(lines), Position(after.seq + size, chain.crc)
+        return lines, Position(after.seq + size, chain.crc)
 
     def _record(self, line: bytes, seq: Seq) -> T:
         try:

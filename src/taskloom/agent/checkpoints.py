@@ -20,6 +20,7 @@ from msgspec import Raw, Struct
 
 from taskloom.agent.errors import CheckpointError
 from taskloom.agent.run_state import RunState
+from taskloom.atomic_write import write_file
 
 FORMAT: Final = "taskloom-checkpoint"
 VERSION: Final = 1
@@ -71,12 +72,15 @@ class DirectoryCheckpoints:
     async def save(self, run_id: str, data: bytes) -> None:
         """Write a new file beside the old, and put it in its place."""
         with _explained(run_id, "saved"):
-            await anyio.to_thread.run_sync(self._save, self._path(run_id), data)
+            await anyio.to_thread.run_sync(write_file, self._path(run_id), data)
 
     async def load(self, run_id: str) -> bytes | None:
         """Return the data of a run, or None."""
         with _explained(run_id, "read"):
-            return await anyio.to_thread.run_sync(self._load, self._path(run_id))
+            try:
+                return await anyio.to_thread.run_sync(self._path(run_id).read_bytes)
+            except FileNotFoundError:
+                return None
 
     async def delete(self, run_id: str) -> None:
         """Remove the file of a run."""
@@ -88,28 +92,6 @@ class DirectoryCheckpoints:
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", run_id):
             raise CheckpointError(f"{run_id!r} is no run id: use letters, digits, - and _.")
         return self._directory / f"{run_id}.checkpoint.json"
-
-    def _save(self, path: Path, data: bytes) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(f".{os.getpid()}.new")
-        try:
-            with fresh.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-        except BaseException:
-            fresh.unlink(missing_ok=True)
-            raise
-        directory = os.open(self._directory, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-
-    @staticmethod
-    def _load(path: Path) -> bytes | None:
-        return path.read_bytes() if path.exists() else None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio.to_thread
 
-from taskloom.files.atomic_write import NEW, create, make_directory, remove, replace
+from taskloom.atomic_write import NEW, create_file, make_directory, remove_file, write_file
 from taskloom.files.local_lock import LOCK_NAME, lock_directory
 from taskloom.files.protocol import FileInfo
 from taskloom.files.text import (
@@ -52,11 +52,11 @@ class LocalFiles:
 
     async def write(self, path: str, content: str) -> None:
         """Create or replace a file, durably."""
-        await anyio.to_thread.run_sync(self._put, path, to_bytes(content), replace)
+        await anyio.to_thread.run_sync(self._put, path, to_bytes(content), write_file)
 
     async def create(self, path: str, content: str) -> None:
         """Create a file that must not exist, durably."""
-        await anyio.to_thread.run_sync(self._put, path, to_bytes(content), create)
+        await anyio.to_thread.run_sync(self._put, path, to_bytes(content), create_file)
 
     async def delete(self, path: str) -> None:
         """Remove a file, durably."""
@@ -126,7 +126,7 @@ class LocalFiles:
         if target.is_dir() and not target.is_symlink():
             raise IsADirectoryError(f"`{path}` is a directory.")
         with _convert_missing(path):
-            remove(target)
+            remove_file(target)
 
     def _inside(self, path: str) -> Path:
         """Return a path with all links resolved.

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
+from taskloom.atomic_write import make_directory, sync_data, sync_directory, sync_file
+
 READ_WRITE: Final = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 READ_ONLY: Final = os.O_RDONLY | os.O_CLOEXEC
 _CAREFUL: Final = os.O_NOFOLLOW | os.O_NONBLOCK
 """A link may lead anywhere, and a pipe would make us wait for its other end."""
 CREATE: Final = READ_WRITE | os.O_CREAT | os.O_EXCL
-_HAS_FDATASYNC: Final = hasattr(os, "fdatasync")
 
 
 class Entry(NamedTuple):
@@ -137,18 +138,11 @@ class OsDisk:
 
     def sync(self, fd: int) -> None:
         """Wait for the disk; on macOS for its cache too."""
-        full = getattr(fcntl, "F_FULLFSYNC", None)
-        if full is not None:
-            fcntl.fcntl(fd, full)
-        else:
-            os.fsync(fd)
+        sync_file(fd)
 
     def sync_data(self, fd: int) -> None:
         """Wait for the data alone, where the system can tell the two apart."""
-        if _HAS_FDATASYNC:
-            os.fdatasync(fd)
-        else:
-            self.sync(fd)
+        sync_data(fd)
 
     def lock(self, fd: int, *, wait: bool) -> bool:
         """Lock the open file, so that threads with handles of their own are kept apart too."""
@@ -164,21 +158,11 @@ class OsDisk:
 
     def sync_directory(self, path: Path) -> None:
         """Sync a directory the way a file is synced."""
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            self.sync(fd)
-        finally:
-            os.close(fd)
+        sync_directory(path)
 
     def make_directory(self, path: Path) -> None:
         """Make what is missing, and sync each parent that got a new name."""
-        missing: list[Path] = []
-        while not path.is_dir():
-            missing.append(path)
-            path = path.parent
-        for new in reversed(missing):
-            new.mkdir(exist_ok=True)
-            self.sync_directory(new.parent)
+        make_directory(path)
 
     def entries(self, path: Path) -> Iterator[Entry]:
         """Walk the regular files."""

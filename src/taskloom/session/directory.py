@@ -18,8 +18,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
+from taskloom.atomic_write import create_file, make_directory, write_file
 from taskloom.errors import StorageError
-from taskloom.files.atomic_write import create, make_directory, replace
 from taskloom.ids import SessionId
 from taskloom.session.host_lock import HostLock
 
@@ -73,7 +73,7 @@ class SessionDirectory:
             # A directory without session.json is what a crash or a full disk left behind.
             for folder in (self.runs, self.root / "turns"):
                 make_directory(folder)
-            create(self.root / "session.json", msgspec.json.encode(self.info))
+            create_file(self.root / "session.json", msgspec.json.encode(self.info))
         except FileExistsError:
             raise
         except OSError as error:
@@ -87,7 +87,7 @@ class SessionDirectory:
         """
         info = structs.replace(self.info, updated_at=datetime.now(UTC), **changes)
         try:
-            replace(self.root / "session.json", msgspec.json.encode(info))
+            write_file(self.root / "session.json", msgspec.json.encode(info))
         except OSError as error:
             raise self._cannot_write(error) from error
         self.info = info

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from taskloom.files.atomic_write import replace
+from taskloom.atomic_write import write_file
 from taskloom.ids import SessionId, is_session_id
 from taskloom.runtime import STATE_DIR
 from taskloom.session.directory import SessionDirectory
@@ -44,7 +44,7 @@ class SessionIndex:
             return
         try:
             pointer = msgspec.json.encode(_Pointer(session.info.cwd))
-            replace(self._dir / f"{session.session_id}.json", pointer)
+            write_file(self._dir / f"{session.session_id}.json", pointer)
         except OSError as error:
             _LOG.warning("cannot write the index of sessions: %s", error)
 

@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from taskloom.atomic_write import make_directory, write_file
 from taskloom.errors import StorageError
-from taskloom.files.atomic_write import make_directory, replace
 
 FILE_BYTES_MAX: Final = 8 << 20
 """Larger files count by their size and time of change."""
@@ -77,7 +77,7 @@ class TrustStore:
     def _write(self, trusted: _Trusted) -> None:
         try:
             make_directory(self._path.parent)
-            replace(self._path, msgspec.json.encode(trusted))
+            write_file(self._path, msgspec.json.encode(trusted))
         except OSError as error:
             raise StorageError(
                 f"The answer cannot be kept in {self._path}: {error.strerror or error}. Make the "

@@ -7,8 +7,8 @@ import msgspec
 
 from taskloom.acp.plans.plan import FilePlan, MarkdownPlan
 from taskloom.acp.plans.publisher import PlanPublisher
+from taskloom.atomic_write import write_file
 from taskloom.errors import RefusedError
-from taskloom.files.atomic_write import replace
 
 _LOG = logging.getLogger("taskloom.acp")
 Document = MarkdownPlan | FilePlan
@@ -54,4 +54,4 @@ class PublishedPlans:
         return True
 
     def _save(self) -> None:
-        replace(self._path, msgspec.json.encode(list(self._plans.values())))
+        write_file(self._path, msgspec.json.encode(list(self._plans.values())))

@@ -4,15 +4,14 @@ An editor's door gives its own: the editor knows text that was not saved yet, an
 terminal a program runs in. What may be reached at all is decided before, in `ground`.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import anyio.to_thread
 
-from taskloom.agent.messages import new_id
 from taskloom.agent.workspace.process import Finished, run_bounded
+from taskloom.atomic_write import write_file
 
 
 class TextFiles(Protocol):
@@ -51,7 +50,7 @@ class DiskFiles:
 
     async def write(self, path: Path, text: str) -> None:
         """Put new text in place of a file in one step."""
-        await anyio.to_thread.run_sync(_replace, path, text)
+        await anyio.to_thread.run_sync(write_file, path, text.encode("utf-8"))
 
 
 class LocalCommands:
@@ -67,17 +66,3 @@ class LocalCommands:
     ) -> Finished:
         """Run a program in a process group of its own."""
         return await run_bounded(command, directory, environment, timeout_s=timeout_s)
-
-
-def _replace(file: Path, content: str) -> None:
-    """Put new content in place of a file in one step, with the old file's rights."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_name(new_id(".new-"))  # Short: the file's own name may be as long as can be.
-    try:
-        fresh.write_bytes(content.encode("utf-8"))
-        if file.exists():
-            os.chmod(fresh, file.stat().st_mode)
-        fresh.replace(file)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise

@@ -16,9 +16,8 @@ import msgspec
 
 from bench.table import Row
 from taskloom.agent import RunSetup, Tool
-from taskloom.agent.model_texts import texts
-from taskloom.agent.run_context import LIVE, RunContext
-from taskloom.agent.run_state import RunState
+from taskloom.agent.loop.run_context import CURRENT_RUN, RunContext
+from taskloom.agent.loop.run_state import RunState
 from taskloom.files import LocalFiles, MemoryFiles
 from taskloom.middleware import PlanTasks
 
@@ -35,7 +34,7 @@ def run() -> Iterator[Row]:
 
 
 async def _measure(root: Path) -> list[Row]:
-    LIVE.set(RunContext(RunState("bench"), texts()))  # Tools send their changes to a run.
+    CURRENT_RUN.set(RunContext(RunState("bench")))  # Tools send their changes to a run.
     lists = {size: await _tools(root, size) for size in SIZES}
     first: dict[int, float] = {}
     for size, tools in lists.items():

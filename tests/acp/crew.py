@@ -7,7 +7,7 @@ from typing import Any
 from taskloom.acp import AcpOptions
 from taskloom.acp.options import MakeTools
 from taskloom.agent import Message, ScriptedModel, call_tool
-from taskloom.agent.scripted.model import Reply
+from taskloom.agent.scripted import Reply
 from taskloom.orchestrator import AgentDefinition, AgentExecutor, Pool, Worker
 
 DEFINITION = AgentDefinition(id="maker", name="Maker", description="Makes things.")

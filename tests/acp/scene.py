@@ -6,7 +6,7 @@ from typing import Any
 
 from taskloom.acp import AcpOptions
 from taskloom.agent import ScriptedModel
-from taskloom.agent.scripted.model import Script
+from taskloom.agent.scripted import Script
 
 
 def setup_of(script: Script, folder: Path, **more: Any) -> AcpOptions:

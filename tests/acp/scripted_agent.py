@@ -23,7 +23,7 @@ import anyio
 
 from taskloom.acp import AcpOptions, serve_stdio
 from taskloom.agent import Message, ModelError, Say, ScriptedModel, call_tool
-from taskloom.agent.scripted.model import Reply
+from taskloom.agent.scripted import Reply
 
 
 def answer(messages: Sequence[Message]) -> Reply:

@@ -93,7 +93,9 @@ async def test_a_loaded_session_is_shown_whole_before_the_answer_and_goes_on(
     assert shown[0]["content"] == {"type": "text", "text": "please edit"}
     assert shown[4]["status"] == "completed"
     assert shown[4]["content"][0]["type"] == "diff"
-    assert client.text().endswith("please edit | I edit. | Replaced 1 in a.txt. | Done. | and now?")
+    assert client.text().endswith(
+        "please edit | I edit. | Edited a.txt: 1 replaced. | Done. | and now?"
+    )
 
 
 @pytest.mark.spec("AP-302", "AP-110")

@@ -107,7 +107,7 @@ async def test_anything_but_an_explicit_allow_is_a_no(tmp_path: Path, option: st
         "failed",
         "failed",
     ]
-    assert "no permission" in client.of(kind="tool_call_update")[-1]["rawOutput"]["text"]
+    assert "No permission" in client.of(kind="tool_call_update")[-1]["rawOutput"]["text"]
 
 
 @pytest.mark.spec("AP-305")
@@ -290,7 +290,7 @@ async def test_nobody_writes_to_the_state_of_the_house(tmp_path: Path, path: str
         await client.prompt(await client.new(tmp_path), "go")
 
     assert client.asked == []
-    assert "no permission" in client.of(kind="tool_call_update")[-1]["rawOutput"]["text"]
+    assert "No permission" in client.of(kind="tool_call_update")[-1]["rawOutput"]["text"]
     assert not (tmp_path / path).exists()
 
 

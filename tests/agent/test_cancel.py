@@ -22,7 +22,7 @@ from taskloom.agent import (
     call_tool,
     call_tools,
 )
-from tests.agent.scene import add, collect
+from tests.agent.samples import add, collect
 
 
 class Points:

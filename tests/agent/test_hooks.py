@@ -17,6 +17,7 @@ from taskloom.agent import (
     Result,
     RunFailed,
     RunSetup,
+    Say,
     ScriptedModel,
     State,
     TextPart,
@@ -31,8 +32,7 @@ from taskloom.agent import (
     wrap_model,
     wrap_tool_call,
 )
-from taskloom.agent.scripted.model import Say
-from tests.agent.scene import Scribe, add, collect, of
+from tests.agent.samples import Scribe, add, collect, of
 
 
 async def chunks() -> AsyncIterator[str]:

@@ -30,7 +30,7 @@ from taskloom.agent import (
     interrupt,
     set_value,
 )
-from tests.agent.scene import add, collect
+from tests.agent.samples import add, collect
 
 CALLS = (
     ToolCall("c1", "add", '{"a":1,"b":1}'),

@@ -33,12 +33,12 @@ from taskloom.agent import (
     tool,
 )
 from taskloom.agent.journal import open_journal
-from taskloom.agent.journal_entries import CallsStarted, Entry
-from taskloom.agent.run_state import APPLY
+from taskloom.agent.loop.journal_entries import CallsStarted, Entry
+from taskloom.agent.loop.run_state import APPLY
 from taskloom.errors import StorageError
 from taskloom.log import OsDisk
 from taskloom.log.sync_policy import QUICK_S, SLOW_SYNCS
-from tests.agent.scene import add
+from tests.agent.samples import add
 
 
 class Counted:
@@ -287,7 +287,7 @@ async def test_a_journal_belongs_to_one_run(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match="start from"):
         await Agent(ScriptedModel([])).invoke(journal=path)
     await Agent(ScriptedModel(["hi"])).invoke("go", journal=path)
-    with pytest.raises(JournalMismatchError, match="another input"):
+    with pytest.raises(JournalMismatchError, match="another prompt"):
         await Agent(ScriptedModel(["hi"])).invoke("other", journal=path)
 
 

@@ -13,6 +13,7 @@ from taskloom.agent import (
     RunEnded,
     RunFailedError,
     RunStarted,
+    Say,
     ScriptedModel,
     State,
     ToolCall,
@@ -23,8 +24,7 @@ from taskloom.agent import (
     call_tool,
     call_tools,
 )
-from taskloom.agent.scripted.model import Say
-from tests.agent.scene import add, collect, of
+from tests.agent.samples import add, collect, of
 
 
 @pytest.mark.spec("AG-101", "AG-102")
@@ -296,3 +296,10 @@ async def test_a_model_error_is_the_callers_to_see() -> None:
     with pytest.raises(RunFailedError, match="out of order") as raised:
         await Agent(ScriptedModel([RuntimeError("out of order")])).invoke("go")
     assert raised.value.result.stop_reason == "failed"
+
+
+@pytest.mark.spec("AG-101")
+async def test_a_run_in_a_block_can_be_waited_for() -> None:
+    async with Agent(ScriptedModel(["hi"])).run("go") as run:
+        assert (await run.wait()).text == "hi"
+    assert run.result.stop_reason == "completed"

@@ -25,7 +25,7 @@ from taskloom.agent.providers.messages import from_library, to_library
 from taskloom.agent.providers.model import provider_model
 from taskloom.agent.providers.tool_names import ToolNames
 from tests.agent.provider_server import FORMATS, Anthropic, OpenAI, serving
-from tests.agent.scene import collect
+from tests.agent.samples import collect
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -45,7 +45,7 @@ from tests.agent.provider_server import (
     serving,
     stream,
 )
-from tests.agent.scene import add, collect
+from tests.agent.samples import add, collect
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -26,7 +26,7 @@ from taskloom.agent import (
     wrap_model,
 )
 from taskloom.agent.retry import BACKOFF_MAX_S, doubling
-from tests.agent.scene import add, collect
+from tests.agent.samples import add, collect
 
 
 def at_once(_: int) -> float:

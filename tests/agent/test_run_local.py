@@ -34,8 +34,8 @@ from taskloom.agent import (
     send_event_from_thread,
     set_value,
 )
-from taskloom.agent.channel import EVENTS_MAX
-from tests.agent.scene import collect
+from taskloom.agent.loop.channel import EVENTS_MAX
+from tests.agent.samples import collect
 
 
 @pytest.mark.spec("AG-301")

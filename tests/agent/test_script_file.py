@@ -19,7 +19,7 @@ from taskloom.agent import (
     ToolCall,
     open_model,
 )
-from tests.agent.scene import collect
+from tests.agent.samples import collect
 
 
 def write(folder: Path, data: object, name: str = "play.json") -> Path:
@@ -72,7 +72,7 @@ async def test_entries_for_another_goal_do_not_count(tmp_path: Path) -> None:
     assert (await said(path, *history)).text == "done"
 
 
-async def test_blanks_are_filled_with_what_was_seen(tmp_path: Path) -> None:
+async def test_placeholders_are_filled_from_the_conversation(tmp_path: Path) -> None:
     arguments = {
         "id": "{{steps[0].step_id}}",
         "all": "{{steps}}",
@@ -106,10 +106,14 @@ async def test_blanks_are_filled_with_what_was_seen(tmp_path: Path) -> None:
     assert (await said(text, parts)).text == "p"
 
 
-@pytest.mark.parametrize("blank", ["{{steps[0].id}}", "{{steps[9]}}", "{{x: steps}}", "{{/(q)/}}"])
-async def test_a_blank_that_nothing_fits_is_told(tmp_path: Path, blank: str) -> None:
-    path = write(tmp_path, [{"text": blank}])
-    with pytest.raises(ModelError, match="nothing in the conversation fits") as failed:
+@pytest.mark.parametrize(
+    "placeholder", ["{{steps[0].id}}", "{{steps[9]}}", "{{x: steps}}", "{{/(q)/}}"]
+)
+async def test_a_placeholder_that_nothing_matches_is_an_error(
+    tmp_path: Path, placeholder: str
+) -> None:
+    path = write(tmp_path, [{"text": placeholder}])
+    with pytest.raises(ModelError, match="Nothing in the conversation matches") as failed:
         await said(path, result({"steps": [{"step_id": "a"}]}))
     assert not failed.value.retryable
 
@@ -157,8 +161,8 @@ async def test_several_scripts_live_in_one_file(tmp_path: Path) -> None:
         ([{"text": 7}], "text"),
         ([{"calls": [{"name": "x"}]}], "name"),
         ([{"delay_s": -1}], "delay_s"),
-        ([{"when": "("}], r"main\[0\]: `when` is no regular expression"),
-        (["fine", {"text": "{{/(/}}"}], r"main\[1\]: .* no regular expression"),
+        ([{"when": "("}], r"main\[0\]: `when` is not a regular expression"),
+        (["fine", {"text": "{{/(/}}"}], r"main\[1\]: .* not a regular expression"),
         ([{"text": "{{/x/}}"}], "needs a group"),
         ([{"text": "x", "error": "y"}], "not both"),
         ({"a": [{"txt": "x"}]}, "txt"),

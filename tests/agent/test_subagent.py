@@ -20,7 +20,7 @@ from taskloom.agent import (
     interrupt,
     set_value,
 )
-from tests.agent.scene import add, collect
+from tests.agent.samples import add, collect
 
 
 @pytest.mark.spec("AG-604")

@@ -7,7 +7,7 @@ import pytest
 
 from taskloom.agent import Agent, ScriptedModel, call_tool, set_language
 from taskloom.agent.model_texts import EN, ZH
-from tests.agent.scene import add
+from tests.agent.samples import add
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 from taskloom.agent import (
     Agent,
+    Content,
     FilePart,
     ImagePart,
     InvalidToolError,
@@ -23,10 +24,9 @@ from taskloom.agent import (
     call_tool,
     tool,
 )
-from taskloom.agent.messages import Content
+from taskloom.agent.tools import check_schema
 from taskloom.agent.tools.schema import ToolArgumentsError
-from taskloom.agent.tools.schema_check import check_schema
-from tests.agent.scene import add, collect
+from tests.agent.samples import add, collect
 
 
 class Place(msgspec.Struct):
@@ -213,8 +213,8 @@ async def test_what_cannot_be_a_tool_is_refused_when_the_agent_is_made() -> None
         (star, "by name"),
         (odd, "JSON"),
         (lambda: "", "no name"),
-        (Empty(), "none of the methods"),
-        (7, "neither"),
+        (Empty(), "no method; add one of"),
+        (7, "is not a tool"),
     ]
     for thing, word in wrong:
         with pytest.raises(InvalidToolError, match=word):
@@ -261,7 +261,7 @@ SCHEMA: dict[str, Any] = {
         ({"n": 1, "fixed": 2}, "argument `fixed`: must be 1"),
         (
             {"n": 1, "zz": 1},
-            "there is no argument `zz`; there are: `n`, `s`, `mode`, `list`, `either`, `fixed`",
+            "unknown argument `zz`; the arguments are: `n`, `s`, `mode`, `list`, `either`, `fixed`",
         ),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 from taskloom.agent import Agent, Message, ScriptedModel, call_tool
 from taskloom.agent.workspace import PermissionRequest, Workspace, allow_all
 from taskloom.agent.workspace.process import OUTPUT_BYTES_MAX
-from taskloom.agent.workspace.read_tools import LINE_CHARS_MAX
+from taskloom.agent.workspace.read_tools import LINE_CHARS_MAX, LINES_MAX
 from taskloom.agent.workspace.search import MATCHES_MAX
 from taskloom.agent.workspace.workspace_texts import EN, ZH
 
@@ -49,7 +49,7 @@ def project(tmp_path: Path) -> Project:
 async def test_read_file_numbers_its_lines_and_reads_on(project: Project) -> None:
     assert (await project.call("read_file", path="notes.txt")).text == "1\tone\n2\ttwo\n3\tthree"
     part = await project.call("read_file", path="notes.txt", offset=2, limit=1)
-    assert part.text == "2\ttwo\n[more: read on with offset=3]"
+    assert part.text == "2\ttwo\n[more lines: continue with offset=3]"
     missing = await project.call("read_file", path="nope.txt")
     assert missing.is_error
     assert "list_dir" in missing.text
@@ -57,6 +57,17 @@ async def test_read_file_numbers_its_lines_and_reads_on(project: Project) -> Non
     (project.root / "bin").write_bytes(b"\0\1")
     assert "not a text file" in (await project.call("read_file", path="bin")).text
     assert project.asked == []
+
+
+@pytest.mark.parametrize("limit", [1, 3, LINES_MAX])
+async def test_read_file_stops_at_its_limit(project: Project, limit: int) -> None:
+    (project.root / "long.txt").write_text("".join(f"line {n}\n" for n in range(1, LINES_MAX + 9)))
+    whole = {} if limit == LINES_MAX else {"limit": limit}
+    *lines, last = (await project.call("read_file", path="long.txt", offset=4, **whole)).text.split(
+        "\n"
+    )
+    assert lines == [f"{n}\tline {n}" for n in range(4, 4 + limit)]
+    assert last == f"[more lines: continue with offset={4 + limit}]"
 
 
 async def test_list_dir_shows_directories_first(project: Project) -> None:
@@ -110,7 +121,7 @@ async def test_examples_of_secrets_are_none(project: Project) -> None:
 
 async def test_writing_asks_first_and_replaces_whole(project: Project) -> None:
     project.answer = False
-    assert "no permission" in (await project.call("write_file", path="a.txt", content="x")).text
+    assert "No permission" in (await project.call("write_file", path="a.txt", content="x")).text
     assert not (project.root / "a.txt").exists()
     project.answer = True
     script = project.root / "run.sh"
@@ -141,7 +152,7 @@ async def test_edit_file_replaces_what_is_there_once(project: Project) -> None:
     notes.write_bytes(b"one\r\ntwo\r\none\r\n")
     assert "2 times" in (await project.call("edit_file", path="notes.txt", old="one", new="1")).text
     assert (
-        "does not stand"
+        "was not found"
         in (await project.call("edit_file", path="notes.txt", old="four", new="4")).text
     )
     await project.call("edit_file", path="notes.txt", old="two", new="2")
@@ -246,7 +257,7 @@ async def test_a_commands_whole_family_is_ended(project: Project, how: str) -> N
         # Only a dead grandchild lets go of its lock.
         await anyio.to_thread.run_sync(take_lock, lock, abandon_on_cancel=True)
     if how == "timeout":
-        assert "too long" in run.result.messages[2].text
+        assert "timed out" in run.result.messages[2].text
     else:
         assert run.result.stop_reason == "cancelled"
 

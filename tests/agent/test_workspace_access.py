@@ -114,7 +114,7 @@ async def test_an_edit_tells_nothing_about_a_secret_before_the_answer(
     (tmp_path / ".env").write_text("hunter2")
 
     refused = await call(Workspace(tmp_path), "edit_file", path=".env", old=old, new="x")
-    assert "no permission" in refused.text
+    assert "No permission" in refused.text
 
 
 async def test_a_very_long_text_is_written_without_being_shown(tmp_path: Path) -> None:

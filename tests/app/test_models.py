@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from taskloom.agent import ModelRequest
-from taskloom.agent.messages import Message
+from taskloom.agent import Message, ModelRequest
 from taskloom.agent.providers.model import ProviderModel
 from taskloom.app import chat_model
 from taskloom.app.models import SettledModel

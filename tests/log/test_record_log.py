@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from taskloom.agent.journal import open_journal
-from taskloom.agent.journal_entries import Ended, RunBegun
+from taskloom.agent.loop.journal_entries import Ended, RunBegun
 from taskloom.errors import DamagedLogError, RefusedError, StorageError
 from taskloom.log import Disk, RecordLog
 from taskloom.session import Asked, Over, Transcript

@@ -10,9 +10,13 @@ from acp.exceptions import RequestError
 
 from taskloom.acp.client import Client
 from taskloom.agent import call_id
-from taskloom.agent.workspace import Commands, Finished, TextFiles
-from taskloom.agent.workspace.backends import DiskFiles
-from taskloom.agent.workspace.process import OUTPUT_BYTES_MAX
+from taskloom.agent.workspace import (
+    OUTPUT_BYTES_MAX,
+    Commands,
+    DiskFiles,
+    Finished,
+    TextFiles,
+)
 
 RELEASE_S: Final = 5.0
 """How long a client may take to let go of a terminal before we go on without it."""

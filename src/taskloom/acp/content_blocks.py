@@ -16,8 +16,7 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from taskloom.agent import ImagePart, Message, TextPart
-from taskloom.agent.messages import Part
+from taskloom.agent import ImagePart, Message, Part, TextPart
 
 Block = (
     TextContentBlock

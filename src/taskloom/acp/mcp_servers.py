@@ -21,9 +21,8 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from msgspec import Struct
 
 from taskloom.acp.tool_call_info import HOUSE_TOOLS
-from taskloom.agent import ImagePart, TextPart, Tool, ToolInfo, as_tool
-from taskloom.agent.messages import Part
-from taskloom.agent.workspace.process import harmless_environment
+from taskloom.agent import ImagePart, Part, TextPart, Tool, ToolInfo, as_tool
+from taskloom.agent.workspace import harmless_environment
 
 CONNECT_S: Final = 30.0
 CLOSE_S: Final = 10.0

@@ -9,8 +9,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Struct
 
-from taskloom.agent import Message, TextPart, ToolCall
-from taskloom.agent.messages import ImagePart, Part
+from taskloom.agent import ImagePart, Message, Part, TextPart, ToolCall
 from taskloom.text import clip, clip_line
 
 TITLE_CHARS_MAX: Final = 120

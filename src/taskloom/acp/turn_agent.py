@@ -13,8 +13,7 @@ from taskloom.acp.session import LiveSession
 from taskloom.acp.tool_call_tracker import ToolCallTracker
 from taskloom.acp.turn_kit import TurnAgent
 from taskloom.agent import Middleware, Tool
-from taskloom.agent.workspace import Workspace
-from taskloom.agent.workspace.paths import resolve
+from taskloom.agent.workspace import Workspace, resolve_path
 from taskloom.files import LocalFiles
 from taskloom.middleware import PlanChanged, ToolReduction
 
@@ -28,7 +27,7 @@ async def build_turn_agent(session: LiveSession, mode: Mode) -> TurnAgent:
     instruction = setup.instruction
 
     def inside(path: str) -> Path:
-        return resolve(session.cwd, path, session.roots[1:])
+        return resolve_path(session.cwd, path, session.roots[1:])
 
     if mode.plans:
         middleware.append(session.tasks.middleware)

@@ -1,9 +1,9 @@
 """The agent: a ReAct loop with middleware, tools, models, checkpoints and a journal.
 
-Everything a user of the agent types is here; `docs/guide` shows how it is used.
+The public names of the agent are here; tools for a project directory are in `agent.workspace`.
 """
 
-from taskloom.agent.agent import Agent
+from taskloom.agent.agent import Agent, Prompt
 from taskloom.agent.chat_model import ChatModel, Delta, ModelRequest, ToolInfo
 from taskloom.agent.checkpoints import CheckpointStore, DirectoryCheckpoints, MemoryCheckpoints
 from taskloom.agent.errors import (
@@ -19,6 +19,7 @@ from taskloom.agent.errors import (
     RetriesExhaustedError,
     RunFailedError,
     RunInterrupt,
+    ToolArgumentsError,
     ToolError,
     ToolExecutionError,
 )
@@ -47,7 +48,10 @@ from taskloom.agent.function_middleware import (
     wrap_streaming_tool_call,
     wrap_tool_call,
 )
+from taskloom.agent.language import Language, Translations, set_language
+from taskloom.agent.loop.run_context import context_without_run
 from taskloom.agent.messages import (
+    Content,
     FilePart,
     ImagePart,
     JsonPart,
@@ -56,6 +60,7 @@ from taskloom.agent.messages import (
     TextPart,
     ToolCall,
     Usage,
+    new_id,
 )
 from taskloom.agent.middleware import (
     Middleware,
@@ -68,8 +73,7 @@ from taskloom.agent.middleware import (
     ToolHandler,
     ToolRequest,
 )
-from taskloom.agent.model_texts import Language, set_language
-from taskloom.agent.providers.open_model import open_model
+from taskloom.agent.providers import open_model
 from taskloom.agent.result import Interrupt, Result, StopReason
 from taskloom.agent.retry import Attempt, Retry
 from taskloom.agent.run import Run
@@ -86,8 +90,8 @@ from taskloom.agent.run_functions import (
     send_event_from_thread,
     set_value,
 )
-from taskloom.agent.scripted.model import Say, ScriptedModel, call_tool, call_tools
-from taskloom.agent.tools.tool import Tool, ToolKind, ToolLike, ToolObject, as_tool, tool
+from taskloom.agent.scripted import Say, ScriptedModel, call_tool, call_tools
+from taskloom.agent.tools import Tool, ToolKind, ToolLike, ToolObject, as_tool, tool
 
 __all__ = [
     "Agent",
@@ -96,6 +100,7 @@ __all__ = [
     "ChatModel",
     "CheckpointError",
     "CheckpointStore",
+    "Content",
     "CustomEvent",
     "Delta",
     "DirectoryCheckpoints",
@@ -122,6 +127,7 @@ __all__ = [
     "NestedEvent",
     "NoActiveRunError",
     "Part",
+    "Prompt",
     "Result",
     "RetriesExhaustedError",
     "Retry",
@@ -141,6 +147,7 @@ __all__ = [
     "StreamingToolHandler",
     "TextPart",
     "Tool",
+    "ToolArgumentsError",
     "ToolCall",
     "ToolDelta",
     "ToolError",
@@ -153,6 +160,7 @@ __all__ = [
     "ToolRequest",
     "ToolResult",
     "ToolStarted",
+    "Translations",
     "Usage",
     "after_agent",
     "after_model",
@@ -163,10 +171,12 @@ __all__ = [
     "call_id",
     "call_tool",
     "call_tools",
+    "context_without_run",
     "delete_value",
     "get_value",
     "has_value",
     "interrupt",
+    "new_id",
     "open_model",
     "run_id",
     "run_language",

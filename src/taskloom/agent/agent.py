@@ -1,37 +1,40 @@
 """The agent: a model, tools, middleware and an instruction, ready to run any number of times.
 
-An agent is configuration and nothing else: what belongs to a run lives in the run, so one
-agent may serve many runs at once.
+An agent is configuration and nothing else; the state of a run is in the run, so one agent may
+serve many runs at once.
 """
 
+import asyncio
+import atexit
 import os
+import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from taskloom.agent.agent_config import AgentConfig, Failover, OnToolError, make_toolset
 from taskloom.agent.chat_model import ChatModel
-from taskloom.agent.checkpoints import CheckpointStore, pack
+from taskloom.agent.checkpoints import CheckpointStore
 from taskloom.agent.errors import AgentError, RunFailedError
-from taskloom.agent.loop import Loop
+from taskloom.agent.language import Language
+from taskloom.agent.loop.config import AgentConfig, Failover, OnToolError, make_toolset
+from taskloom.agent.loop.hooks import collect_hooks
+from taskloom.agent.loop.run_source import RunSource
+from taskloom.agent.loop.subagent import agent_tool
 from taskloom.agent.messages import Message, new_id
 from taskloom.agent.middleware import Middleware
-from taskloom.agent.middleware_chain import resolve
-from taskloom.agent.model_texts import Language, texts
-from taskloom.agent.providers.open_model import open_model
+from taskloom.agent.model_texts import texts
+from taskloom.agent.providers import open_model
 from taskloom.agent.result import Result
 from taskloom.agent.retry import Retry
 from taskloom.agent.run import Run
-from taskloom.agent.run_context import RunContext, Sink
-from taskloom.agent.run_source import RunSource
-from taskloom.agent.sync_runner import run_sync
-from taskloom.agent.tools.subagent import agent_tool
 from taskloom.agent.tools.tool import Tool, ToolLike
 
-Input: TypeAlias = str | Message | Sequence[Message]
+Prompt: TypeAlias = str | Message | Sequence[Message]
 """What a run starts from: a text of the user, a message, or a conversation."""
 
-MAX_ITERATIONS = 20
+MAX_ITERATIONS: Final = 20
 """Model calls of one run: enough for real work, few enough to stop one that goes in circles."""
+
+_THREAD: Final = threading.local()
 
 
 class Agent:
@@ -64,24 +67,24 @@ class Agent:
         settings: Mapping[str, Any] | None = None,
         language: Language | None = None,
     ) -> None:
-        """Put an agent together.
+        """Configure an agent.
 
         Args:
             model: a model, or a string such as `openai:gpt-…` (extra `models`).
-            tools: typed functions, tool objects, or agents made tools with `as_tool`.
+            tools: typed functions, tool objects, or other agents (`Agent.as_tool`).
             middleware: hooks, in order; the first wraps outermost.
-            instruction: what the model is told before the conversation.
-            name: the name in events, traces and as a tool.
-            description: what it is good for, as a tool of another agent.
+            instruction: the system prompt.
+            name: the name in events, in traces and as a tool.
+            description: what the agent is good for, as a tool of another agent.
             max_iterations: model calls of one run, retries not counted.
             return_directly: tools whose result ends the run.
-            parallel_tools: run the calls of one reply side by side.
+            parallel_tools: run the calls of one reply in parallel.
             on_tool_error: `report` it to the model, or `raise` and end the run.
             tool_middleware: tool wrappers outside those of the middleware.
-            retry: when a failed model call is made again.
-            failover: models to go on with when this one fails.
-            checkpoints: where a run that was interrupted or cancelled is kept.
-            settings: temperature, max_tokens and the like, handed to the model.
+            retry: when to repeat a failed model call.
+            failover: models to try when this one fails.
+            checkpoints: where to keep the state of interrupted and cancelled runs.
+            settings: temperature, max_tokens and the like, passed to the model.
             language: of the built-in texts; by default that of the process.
         """
         if max_iterations < 1:
@@ -89,11 +92,12 @@ class Agent:
         self.name = name
         self.description = description
         self._checkpoints = checkpoints
-        self._plan = AgentConfig(
+        hooks = collect_hooks(middleware, tool_middleware)
+        self._config = AgentConfig(
             name=name,
             model=open_model(model) if isinstance(model, str) else model,
-            kit=make_toolset(instruction, tools, return_directly),
-            hooks=resolve(middleware, tool_middleware),
+            toolset=make_toolset(instruction, tools, return_directly, hooks),
+            hooks=hooks,
             max_iterations=max_iterations,
             parallel_tools=parallel_tools,
             on_tool_error=on_tool_error,
@@ -105,41 +109,42 @@ class Agent:
 
     def run(
         self,
-        input_: Input | None = None,
+        prompt: Prompt | None = None,
         *,
         journal: str | os.PathLike[str] | None = None,
         answers: Mapping[str, Any] | None = None,
         stream: bool = True,
     ) -> Run:
-        """Return a run: listen to it with `async for`, or `await run.wait()`.
+        """Return a run: read its events with `async for`, or `await run.wait()`.
 
-        With a journal the run is durable. The same call in a new process, with the same
-        input or none, goes on where the last one stopped; a finished run gives its result.
+        With a journal the run is durable. The same call in a new process, with the same prompt
+        or none, resumes where the last one stopped; a finished run returns its result.
 
         Args:
-            input_: what to start from; may be left out to go on with a journal.
-            journal: a file of this run alone; it is made if missing.
+            prompt: what to start from; may be left out to resume a journal.
+            journal: a file for this run alone; it is created if missing.
             answers: to the interrupts of a journalled run, by interrupt id.
-            stream: hand over pieces of replies and tool results to the listener.
+            stream: emit the chunks of replies and tool results as events.
         """
-        messages = None if input_ is None else _messages(input_)
-        run_id = new_id("run_")
-        return self._run(RunSource(run_id, self.name, messages, journal, None, answers), stream)
+        messages = None if prompt is None else _messages(prompt)
+        source = RunSource(new_id("run_"), self.name, messages, journal, answers=answers)
+        return Run(self._config, source, checkpoints=self._checkpoints, stream=stream)
 
     def resume(
         self, run_id: str, answers: Mapping[str, Any] | None = None, *, stream: bool = True
     ) -> Run:
-        """Return a run that goes on from its checkpoint, with answers to its interrupts."""
-        if self._checkpoints is None:
+        """Return a run that resumes from its checkpoint, with answers to its interrupts."""
+        store = self._checkpoints
+        if store is None:
             raise AgentError(
-                "This agent keeps no checkpoints: give `checkpoints=DirectoryCheckpoints(...)`."
+                "This agent keeps no checkpoints: give it `checkpoints=DirectoryCheckpoints(...)`."
             )
-        origin = RunSource(run_id, self.name, None, None, self._checkpoints, answers)
-        return self._run(origin, stream)
+        source = RunSource(run_id, self.name, checkpoints=store, answers=answers)
+        return Run(self._config, source, checkpoints=store, stream=stream)
 
     async def invoke(
         self,
-        input_: Input | None = None,
+        prompt: Prompt | None = None,
         *,
         journal: str | os.PathLike[str] | None = None,
         answers: Mapping[str, Any] | None = None,
@@ -147,65 +152,58 @@ class Agent:
         """Run to the end and return the result.
 
         Raises:
-            RunFailedError: the run failed; its `result` holds what was done before.
+            RunFailedError: the run failed; its `result` holds everything done before.
         """
-        result = await self.run(input_, journal=journal, answers=answers).wait()
+        result = await self.run(prompt, journal=journal, answers=answers).wait()
         if result.error is not None:
             raise RunFailedError(result) from result.error
         return result
 
     def invoke_sync(
         self,
-        input_: Input | None = None,
+        prompt: Prompt | None = None,
         *,
         journal: str | os.PathLike[str] | None = None,
         answers: Mapping[str, Any] | None = None,
     ) -> Result:
-        """Do `invoke` where there is no event loop, and return the result."""
-        return run_sync(self.invoke(input_, journal=journal, answers=answers))
+        """Do `invoke` in a program without an event loop.
+
+        Raises:
+            AgentError: an event loop is running in this thread.
+            RunFailedError: the run failed; its `result` holds everything done before.
+        """
+        runner = _event_loop()
+        return runner.run(self.invoke(prompt, journal=journal, answers=answers))
 
     def as_tool(self, *, name: str = "", description: str = "", idempotent: bool = False) -> Tool:
-        """Return this agent as a tool of another: it is given a task and gives its answer."""
-        language = self._plan.language
+        """Return this agent as a tool of another: its argument is a task, its result the answer."""
         tool = name or self.name
-        told = description or self.description or texts(language).agent_tool.format(name=tool)
-        return agent_tool(self._open, tool, told, language=language, idempotent=idempotent)
-
-    def _run(self, origin: RunSource, stream: bool) -> Run:
-        async def open_loop(sink: Sink | None) -> Loop:
-            return await self._open(origin, sink, stream=stream)
-
-        return Run(origin.run_id, open_loop, self._save)
-
-    async def _open(self, origin: RunSource, sink: Sink | None, *, stream: bool) -> Loop:
-        opened = await origin.open()
-        live = RunContext(
-            opened.progress,
-            texts(self._plan.language),
-            journal=opened.journal,
-            sink=sink,
-            stream=stream,
-        )
-        try:
-            for entry in opened.entries:
-                live.note(entry)
-            await live.settle()
-        except BaseException:
-            if opened.journal is not None:
-                opened.journal.close()
-            raise
-        return Loop(self._plan, live, resumed=opened.resumed)
-
-    async def _save(self, loop: Loop, result: Result) -> Result:
-        if self._checkpoints is not None:
-            if result.stop_reason in ("interrupted", "cancelled"):
-                await self._checkpoints.save(result.run_id, pack(loop.live.progress))
-            else:
-                await self._checkpoints.delete(result.run_id)
-        return result
+        purpose = description or self.description
+        if not purpose:
+            purpose = texts(self._config.language).agent_tool.format(name=tool)
+        return agent_tool(self._config, tool, purpose, idempotent=idempotent)
 
 
-def _messages(input_: Input) -> tuple[Message, ...]:
-    if isinstance(input_, str):
-        return (Message.user(input_),)
-    return (input_,) if isinstance(input_, Message) else tuple(input_)
+def _messages(prompt: Prompt) -> tuple[Message, ...]:
+    if isinstance(prompt, str):
+        return (Message.user(prompt),)
+    return (prompt,) if isinstance(prompt, Message) else tuple(prompt)
+
+
+def _event_loop() -> asyncio.Runner:
+    """Return this thread's event loop.
+
+    The same for every call: the connections that a model keeps open belong to the loop they were
+    opened on, and are dead on another.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise AgentError("An event loop is running here: use `await agent.invoke(...)` instead.")
+    runner: asyncio.Runner | None = getattr(_THREAD, "runner", None)
+    if runner is None:
+        runner = _THREAD.runner = asyncio.Runner()
+        atexit.register(runner.close)
+    return runner

@@ -1,8 +1,8 @@
-"""What the loop asks of a model: one method, for streaming and not.
+"""What the loop needs from a model: one method, for streaming and not.
 
-A model answers a `ModelRequest` with one assistant `Message`. When `on_delta` is there,
-somebody listens: the model hands over each piece as it comes, and the whole in the end all
-the same. A model that cannot stream ignores it. There is no second method to keep in step.
+A model answers a `ModelRequest` with one assistant `Message`. If the request has `on_delta`, the
+model also passes each chunk to it as it arrives, and returns the whole message in the end all the
+same. A model that cannot stream ignores it. There is no second method to keep in step.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from taskloom.agent.messages import Message
 
 
 class ToolInfo(Struct, frozen=True):
-    """What a model is told about a tool: name, purpose, JSON schema of the arguments."""
+    """A tool as the model sees it: name, purpose, JSON schema of the arguments."""
 
     name: str
     description: str
@@ -22,10 +22,10 @@ class ToolInfo(Struct, frozen=True):
 
 
 class Delta(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A piece of a reply that is still being written.
+    """A chunk of a reply that is still being written.
 
-    Text and thinking add up as they come. A tool call is known by its place `call_index`
-    in the reply; its first piece has the name, the others more of the arguments.
+    Chunks of text and of thinking add up. `call_index` is the position of a tool call in the
+    reply; its first chunk has the name, the others have more of the arguments.
     """
 
     text: str = ""
@@ -39,7 +39,7 @@ DeltaSink: TypeAlias = Callable[[Delta], Awaitable[None]]
 
 
 class ModelRequest(Struct, frozen=True):
-    """One call of a model: everything it may know. Make a changed one with `replace`."""
+    """One model call: everything the model gets. Make a changed copy with `replace`."""
 
     messages: Sequence[Message]
     instruction: str = ""
@@ -48,22 +48,22 @@ class ModelRequest(Struct, frozen=True):
     on_delta: DeltaSink | None = None
 
     def replace(self, **changes: Any) -> "ModelRequest":
-        """Return this request with some fields changed."""
+        """Return a copy with some fields changed."""
         return structs.replace(self, **changes)
 
 
 class ChatModel(Protocol):
-    """Anything that can answer."""
+    """A model: anything with a name and a `generate` method."""
 
     @property
     def name(self) -> str:
-        """The name for traces and messages to people."""
+        """The name in traces and messages."""
         ...
 
     async def generate(self, request: ModelRequest) -> Message:
-        """Answer with one assistant message, or raise.
+        """Return one assistant message, or raise.
 
-        An implementation does not change the request, lets cancellation through, and may
-        be called by many runs at once.
+        An implementation does not change the request, does not catch cancellation, and may be
+        called by many runs at once.
         """
         ...

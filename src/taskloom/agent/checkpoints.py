@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from taskloom.agent.errors import CheckpointError
-from taskloom.agent.run_state import RunState
+from taskloom.agent.loop.run_state import RunState
 from taskloom.atomic_write import write_file
 
 FORMAT: Final = "taskloom-checkpoint"

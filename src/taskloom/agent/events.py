@@ -1,10 +1,10 @@
-"""Everything a run tells while it goes on, in the order it happened.
+"""The events of a run, in the order in which they happen.
 
     RunStarted  ( ModelDelta* [ModelSuperseded]  ModelReply  (ToolStarted ToolDelta* ToolResult)* )*
     [RunFailed]  RunEnded
 
-`CustomEvent` and `NestedEvent` may stand anywhere between. `RunEnded` is always last.
-A reply or result has the same message id here and in the run's messages.
+`CustomEvent` and `NestedEvent` may come anywhere between. `RunEnded` is always last. A reply or
+tool result has the same message id here and in the run's messages.
 """
 
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ from taskloom.agent.result import Result
 
 
 class RunStarted(Struct, frozen=True):
-    """A run begins, or goes on after a resume."""
+    """A run starts or resumes."""
 
     run_id: str
     agent: str
@@ -25,14 +25,14 @@ class RunStarted(Struct, frozen=True):
 
 
 class ModelDelta(Struct, frozen=True):
-    """A piece of the reply that will have this message id."""
+    """A chunk of the reply that will have this message id."""
 
     message_id: str
     delta: Delta
 
 
 class ModelSuperseded(Struct, frozen=True):
-    """Forget the pieces of this message id: that attempt failed and another follows."""
+    """Discard the chunks with this message id: that attempt failed and another follows."""
 
     message_id: str
     attempt: int
@@ -40,19 +40,19 @@ class ModelSuperseded(Struct, frozen=True):
 
 
 class ModelReply(Struct, frozen=True):
-    """A whole reply, as it left the outermost wrapper."""
+    """A whole reply, as the outermost wrapper returned it."""
 
     message: Message
 
 
 class ToolStarted(Struct, frozen=True):
-    """A tool call is about to run."""
+    """A tool call starts."""
 
     call: ToolCall
 
 
 class ToolDelta(Struct, frozen=True):
-    """A piece of a streaming tool's result."""
+    """A chunk of a streaming tool's result."""
 
     call_id: str
     tool_name: str
@@ -66,7 +66,7 @@ class ToolResult(Struct, frozen=True):
 
 
 class CustomEvent(Struct, frozen=True):
-    """What a tool or middleware sent with `send_event`."""
+    """Data that a tool or middleware sent with `send_event`."""
 
     data: Any
 
@@ -80,7 +80,7 @@ class NestedEvent(Struct, frozen=True):
 
 
 class RunFailed(Struct, frozen=True):
-    """The run cannot go on; a hook that raised is named."""
+    """The run failed; `middleware` and `hook` name the hook that raised, if one did."""
 
     error: Exception
     middleware: str = ""

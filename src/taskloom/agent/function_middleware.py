@@ -1,4 +1,4 @@
-"""Decorators that make a middleware of one function, for one hook.
+"""Decorators that turn a function into a middleware with one hook.
 
     @before_model
     async def trim(state: State) -> None:
@@ -38,7 +38,7 @@ class FunctionMiddleware(Middleware):
     """A middleware whose one hook is a function."""
 
     def __init__(self, hook: str, function: Callable[..., Any]) -> None:
-        """Put the function where the hook is looked up."""
+        """Set the function as the hook; `collect_hooks` finds it there."""
         self._name = getattr(function, "__name__", type(function).__name__)
         setattr(self, hook, function)
 
@@ -58,55 +58,55 @@ def _stage(hook: str, function: Callable[[Any], Any]) -> Middleware:
 
 
 def before_agent(function: SetupHook) -> Middleware:
-    """Make a middleware of `(setup) -> None`."""
+    """Return a middleware from `(setup) -> None`."""
     return _stage("before_agent", function)
 
 
 def before_model(function: StateHook) -> Middleware:
-    """Make a middleware of `(state) -> state or None`."""
+    """Return a middleware from `(state) -> state or None`."""
     return _stage("before_model", function)
 
 
 def after_model(function: StateHook) -> Middleware:
-    """Make a middleware of `(state) -> state or None`."""
+    """Return a middleware from `(state) -> state or None`."""
     return _stage("after_model", function)
 
 
 def after_agent(function: ResultHook) -> Middleware:
-    """Make a middleware of `(result) -> None`."""
+    """Return a middleware from `(result) -> None`."""
     return _stage("after_agent", function)
 
 
 def wrap_model(
     function: Callable[[ModelRequest, ModelHandler], Awaitable[Message]],
 ) -> Middleware:
-    """Make a middleware of `async (request, call) -> message`."""
+    """Return a middleware from `async (request, call) -> message`."""
     return FunctionMiddleware("wrap_model", function)
 
 
 def wrap_tool_call(
     function: Callable[[ToolRequest, ToolHandler], Awaitable[str]],
 ) -> Middleware:
-    """Make a middleware of `async (request, call) -> text`."""
+    """Return a middleware from `async (request, call) -> text`."""
     return FunctionMiddleware("wrap_tool_call", function)
 
 
 def wrap_streaming_tool_call(
     function: Callable[[ToolRequest, StreamingToolHandler], AsyncIterator[str]],
 ) -> Middleware:
-    """Make a middleware of an async generator `(request, call)` that yields text."""
+    """Return a middleware from an async generator `(request, call)` that yields text."""
     return FunctionMiddleware("wrap_streaming_tool_call", function)
 
 
 def wrap_rich_tool_call(
     function: Callable[[ToolRequest, RichToolHandler], Awaitable[Sequence[Part]]],
 ) -> Middleware:
-    """Make a middleware of `async (request, call) -> parts`."""
+    """Return a middleware from `async (request, call) -> parts`."""
     return FunctionMiddleware("wrap_rich_tool_call", function)
 
 
 def wrap_rich_streaming_tool_call(
     function: Callable[[ToolRequest, RichStreamingToolHandler], AsyncIterator[Part]],
 ) -> Middleware:
-    """Make a middleware of an async generator `(request, call)` that yields parts."""
+    """Return a middleware from an async generator `(request, call)` that yields parts."""
     return FunctionMiddleware("wrap_rich_streaming_tool_call", function)

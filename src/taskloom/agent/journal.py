@@ -15,8 +15,8 @@ import anyio
 import anyio.to_thread
 
 from taskloom.agent.errors import JournalError
-from taskloom.agent.journal_entries import CallEnded, CallsStarted, Entry
-from taskloom.agent.run_state import is_implied
+from taskloom.agent.loop.journal_entries import CallEnded, CallsStarted, Entry
+from taskloom.agent.loop.run_state import is_implied
 from taskloom.errors import DamagedLogError, RefusedError, StorageError
 from taskloom.log import Disk, RecordLog, SyncPolicy
 

@@ -1,9 +1,9 @@
-"""What model, tools and people say to each other: one message type, small and frozen.
+"""Messages between people, models and tools: one type, small and frozen.
 
-Frozen, so that a list of messages can be shared between runs, compared by identity and
-kept by the caller without copies; change one with `message.replace(...)`. The wire form
-of a provider never stands here: an adapter may keep its own form as the message's `twin`,
-which is not part of the message, is not written anywhere and is dropped by `replace`.
+Frozen, so that runs can share a list of messages, compare by identity and keep it without copies;
+change one with `message.replace(...)`. A message is independent of any provider. An adapter may
+keep its own form of a message as `twin`: that is not part of the message, is written nowhere and
+is dropped by `replace`.
 """
 
 import os
@@ -21,7 +21,7 @@ class TextPart(Struct, frozen=True, gc=False, tag_field="type", tag="text"):
 
 
 class ImagePart(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="image"):
-    """An image, by its bytes or by its address."""
+    """An image, as bytes or by its URL."""
 
     media_type: str = "image/png"
     data: bytes = b""
@@ -29,7 +29,7 @@ class ImagePart(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="ty
 
 
 class FilePart(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="file"):
-    """A file, by its bytes or by its address."""
+    """A file, as bytes or by its URL."""
 
     media_type: str = "application/octet-stream"
     data: bytes = b""
@@ -38,7 +38,7 @@ class FilePart(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="typ
 
 
 class JsonPart(Struct, frozen=True, tag_field="type", tag="json"):
-    """A value that is data rather than prose."""
+    """A JSON value."""
 
     value: Any
 
@@ -47,10 +47,11 @@ Part: TypeAlias = TextPart | ImagePart | FilePart | JsonPart
 """One piece of a multi-part message or tool result."""
 
 Content: TypeAlias = str | tuple[Part, ...]
+"""The content of a message: a text, or several parts."""
 
 
 class ToolCall(Struct, frozen=True, gc=False):
-    """A model's wish to call a tool; `arguments` is JSON text as the model wrote it."""
+    """A tool call that a model asks for; `arguments` is JSON text as the model wrote it."""
 
     id: str
     name: str
@@ -76,8 +77,8 @@ class Usage(Struct, frozen=True, gc=False, omit_defaults=True):
 class Message(Struct, frozen=True, omit_defaults=True, dict=True):
     """One message of a conversation.
 
-    `provider` holds what only the provider understands (signatures of its thinking and the
-    like) and must go back to it unchanged; adapters write and read it, nobody else.
+    `provider` holds what only the provider understands (signatures of its thinking and the like)
+    and must get back unchanged; only adapters read and write it.
     """
 
     role: Role
@@ -93,37 +94,37 @@ class Message(Struct, frozen=True, omit_defaults=True, dict=True):
 
     @classmethod
     def user(cls, content: Content) -> "Message":
-        """What a person says."""
+        """Return a message from a person."""
         return cls("user", content)
 
     @classmethod
     def system(cls, content: Content) -> "Message":
-        """What the program says to the model."""
+        """Return a message from the program to the model."""
         return cls("system", content)
 
     @classmethod
     def assistant(cls, content: Content = "", *tool_calls: ToolCall) -> "Message":
-        """What the model says, and the tools it wants called."""
+        """Return a message from the model, with the tool calls it asks for."""
         return cls("assistant", content, tool_calls)
 
     @classmethod
     def tool(cls, call: ToolCall, content: Content, *, is_error: bool = False) -> "Message":
-        """What came out of a tool call."""
+        """Return the result of a tool call."""
         return cls("tool", content, (), call.id, call.name, is_error)
 
     @property
     def text(self) -> str:
-        """The text of the message; of several parts, their text joined."""
+        """The text of the message; with several parts, the text parts joined."""
         if isinstance(self.content, str):
             return self.content
         return "".join(part.text for part in self.content if isinstance(part, TextPart))
 
     def replace(self, **changes: Any) -> "Message":
-        """Return this message with some fields changed; the twin does not come along."""
+        """Return a copy with some fields changed, without the twin."""
         return structs.replace(self, **changes)
 
-    def stamped(self, id_: str) -> "Message":
-        """Return this message under an id of its own; the twin comes along."""
+    def with_id(self, id_: str) -> "Message":
+        """Return a copy with this id, and with the twin."""
         copy = Message(
             self.role, self.content, self.tool_calls, self.tool_call_id, self.tool_name,
             self.is_error, id_, self.usage, self.finish_reason, self.provider,
@@ -135,14 +136,23 @@ class Message(Struct, frozen=True, omit_defaults=True, dict=True):
 
     @property
     def twin(self) -> object | None:
-        """An adapter's own form of this message, if it has made one."""
+        """An adapter's own form of this message, if it made one."""
         return self.__dict__.get("twin")
 
     def keep_twin(self, twin: object) -> None:
-        """Keep an adapter's form, so that it is made once."""
+        """Keep an adapter's form, so that the adapter converts a message once."""
         vars(self)["twin"] = twin  # A frozen struct allows it: `dict=True`.
 
 
 def new_id(prefix: str) -> str:
-    """Draw an id that no other run, process or machine will draw."""
+    """Return a random id that is unique across runs, processes and machines."""
     return prefix + os.urandom(8).hex()
+
+
+def encodable(text: str) -> str:
+    """Return the text with each lone surrogate replaced: it could not be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text

@@ -1,19 +1,19 @@
-"""Middleware: the nine places where a run can be changed without touching the loop.
+"""Middleware: nine hooks that change a run without touching the loop.
 
-Write a subclass and only the hooks you need; hooks you do not write cost nothing. Hooks run
-in the order of the list, `after_*` too; wrappers nest, the first in the list outermost.
+Write a subclass with only the hooks you need; the others cost nothing. Hooks run in the order of
+the list, `after_*` too; wrappers nest, the first in the list outermost.
 
     before_agent                 once per run and per resume; changes this run's setup
-    before_model, after_model    around each model call; what they leave in the state stays
-    wrap_model                   one model call (each retry anew); nothing of it stays
+    before_model, after_model    around each model call; their changes last for the run
+    wrap_model                   one model call (each retry again); its changes last for that call
     wrap_tool_call               one call of a tool that returns text
     wrap_streaming_tool_call     … that yields text
     wrap_rich_tool_call          … that returns parts
     wrap_rich_streaming_tool_call … that yields parts
     after_agent                  after success only
 
-One instance serves many runs at once: keep what belongs to a run in run-local values
-(`set_value`) or context variables, not on `self`.
+One instance serves many runs at once: keep the state of a run in run-local values (`set_value`)
+or context variables, not on `self`.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -39,11 +39,11 @@ class RunSetup(Struct):
 
 
 class State(Struct):
-    """What `before_model` and `after_model` see and may change: it stays changed.
+    """What `before_model` and `after_model` may change; the changes last for the run.
 
-    After the model the last message is its reply, and what the hooks leave there decides:
-    without tool calls the run ends, with them they are executed. A tool taken out of
-    `tools` cannot be called either.
+    After the model the last message is its reply. The last message that the hooks leave decides
+    what comes next: without tool calls the run ends, with them they run. A tool that a hook
+    removes from `tools` cannot be called either.
     """
 
     messages: list[Message]
@@ -51,7 +51,7 @@ class State(Struct):
 
 
 class ToolRequest(Struct, frozen=True):
-    """One tool call on its way to the tool. Make a changed one with `replace`."""
+    """One tool call before it reaches the tool. Make a changed copy with `replace`."""
 
     call_id: str
     name: str
@@ -59,7 +59,7 @@ class ToolRequest(Struct, frozen=True):
     info: ToolInfo
 
     def replace(self, **changes: Any) -> "ToolRequest":
-        """Return this call with some fields changed."""
+        """Return a copy with some fields changed."""
         return structs.replace(self, **changes)
 
 
@@ -71,11 +71,11 @@ RichStreamingToolHandler: TypeAlias = Callable[[ToolRequest], AsyncIterator[Part
 
 
 class Middleware:
-    """The no-op middleware: subclass it."""
+    """A middleware that does nothing: subclass it."""
 
     @property
     def name(self) -> str:
-        """The name that errors and interrupts show; the class's by default."""
+        """The name in errors and interrupts; by default that of the class."""
         return type(self).__name__
 
     async def before_agent(self, setup: RunSetup) -> None:
@@ -85,9 +85,9 @@ class Middleware:
         """Change the state before the model sees it: in place, or return another."""
 
     async def wrap_model(self, request: ModelRequest, call: ModelHandler) -> Message:
-        """Answer for the model: usually `await call(request)` with something changed.
+        """Return a reply: usually that of `await call(request)`, with something changed.
 
-        To see or change what is streamed, pass on a request with an `on_delta` of your own.
+        To see or change streamed chunks, pass a request with an `on_delta` of your own.
         """
         return await call(request)
 
@@ -95,26 +95,26 @@ class Middleware:
         """Change the state after the reply: in place, or return another."""
 
     async def wrap_tool_call(self, request: ToolRequest, call: ToolHandler) -> str:
-        """Answer for a tool that returns text."""
+        """Return a result for a tool that returns text."""
         return await call(request)
 
     def wrap_streaming_tool_call(
         self, request: ToolRequest, call: StreamingToolHandler
     ) -> AsyncIterator[str]:
-        """Answer for a tool that yields text; usually written as an async generator."""
+        """Yield a result for a tool that yields text; usually written as an async generator."""
         return call(request)
 
     async def wrap_rich_tool_call(
         self, request: ToolRequest, call: RichToolHandler
     ) -> Sequence[Part]:
-        """Answer for a tool that returns parts."""
+        """Return a result for a tool that returns parts."""
         return await call(request)
 
     def wrap_rich_streaming_tool_call(
         self, request: ToolRequest, call: RichStreamingToolHandler
     ) -> AsyncIterator[Part]:
-        """Answer for a tool that yields parts."""
+        """Yield a result for a tool that yields parts."""
         return call(request)
 
     async def after_agent(self, result: Result) -> None:
-        """See the result of a run that succeeded; nothing done here changes it."""
+        """Get the result of a run that succeeded; this cannot change it."""

@@ -1,4 +1,4 @@
-"""How a run ended, and what it leaves behind."""
+"""The result of a run."""
 
 from typing import Any, Literal, TypeAlias
 
@@ -12,7 +12,7 @@ StopReason: TypeAlias = Literal[
 
 
 class Interrupt(Struct, frozen=True):
-    """A question to a person that a run waits for: answer it under its id."""
+    """A question to a person; the run waits for an answer under this id."""
 
     id: str
     where: str
@@ -20,10 +20,10 @@ class Interrupt(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """The end of a run. `messages` plus a new user message start the next run.
+    """How a run ended. `messages` plus a new user message start the next run.
 
-    `message` is the final answer: the model's last reply, or with `returned_directly` the
-    tool's result. It is None when the run ended before there was one.
+    `message` is the final answer: the model's last reply, or with `returned_directly` the tool's
+    result. It is None if the run ended without one.
     """
 
     run_id: str
@@ -37,5 +37,5 @@ class Result(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The text of the final answer; empty when there is none."""
+        """The text of the final answer; empty if there is none."""
         return self.message.text if self.message is not None else ""

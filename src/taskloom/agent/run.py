@@ -1,28 +1,31 @@
-"""A run as its caller sees it: listen to it, wait for it, cancel it.
+"""A run as its caller sees it: read its events, wait for it, cancel it.
 
-    async for event in agent.run("…"):      # listen; leaving the loop ends the run
+    async for event in agent.run("…"):      # read the events; leaving the loop ends the run
     result = await agent.run("…").wait()    # only the result
     async with agent.run("…") as run:       # the run is over when the block is
 
-Listening puts the loop into a task of its own, tied to the reader; waiting runs it right
-where the caller waits. It is the same loop either way.
+Reading events puts the loop into a task of its own, tied to the reader; `wait` runs it in the
+caller's task. It is the same loop either way.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextvars import copy_context
 from types import TracebackType
 from typing import Literal, Self, TypeAlias
 
 import anyio
 
-from taskloom.agent.channel import Channel
-from taskloom.agent.context import await_in_context
+from taskloom.agent.checkpoints import CheckpointStore, pack
 from taskloom.agent.errors import AgentError
 from taskloom.agent.events import Event, RunEnded
-from taskloom.agent.loop import Loop
+from taskloom.agent.loop.channel import Channel
+from taskloom.agent.loop.concurrency import await_in_context
+from taskloom.agent.loop.config import AgentConfig
+from taskloom.agent.loop.loop import Loop
+from taskloom.agent.loop.run_context import Sink
+from taskloom.agent.loop.run_source import RunSource
 from taskloom.agent.result import Result
-from taskloom.agent.run_context import Sink
 
 StopAt: TypeAlias = Literal["now", "safe_point", "after_model", "after_tools"]
 
@@ -32,20 +35,25 @@ _SAFE_POINTS: dict[StopAt, frozenset[str]] = {
     "after_tools": frozenset({"tools"}),
 }
 
-Opener: TypeAlias = Callable[[Sink | None], Awaitable[Loop]]
-Closer: TypeAlias = Callable[[Loop, Result], Awaitable[Result]]
-"""Called with the result before anybody sees it: it saves what must be saved."""
-
 
 class Run:
     """One run of an agent, made by `Agent.run` or `Agent.resume`. It runs once."""
 
-    def __init__(self, run_id: str, open_loop: Opener, close_loop: Closer) -> None:
-        """Keep how the loop is made; nothing runs yet."""
-        self.id = run_id
-        self._open = open_loop
-        self._close = close_loop
-        self._begun = False
+    def __init__(
+        self,
+        config: AgentConfig,
+        source: RunSource,
+        *,
+        checkpoints: CheckpointStore | None = None,
+        stream: bool = True,
+    ) -> None:
+        """Nothing runs yet; use `Agent.run` to make one."""
+        self.id = source.run_id
+        self._config = config
+        self._source = source
+        self._checkpoints = checkpoints
+        self._stream = stream
+        self._started = False
         self._result: Result | None = None
         self._loop: Loop | None = None
         self._scope: anyio.CancelScope | None = None
@@ -56,19 +64,19 @@ class Run:
 
     @property
     def result(self) -> Result:
-        """The result, once the run has ended.
+        """The result of the run, once it has ended.
 
         Raises:
-            AgentError: it has not.
+            AgentError: the run has not ended.
         """
         if self._result is None:
             raise AgentError("The run has no result yet: read its events to the end, or `wait()`.")
         return self._result
 
     async def wait(self) -> Result:
-        """Run without listening, and return the result."""
-        self._begin()
-        # In a context of its own: what hooks set stays inside the run, as it does in a task.
+        """Run without reading events, and return the result."""
+        self._start()
+        # In a context of its own, as in a task: what hooks set stays inside the run.
         await await_in_context(self._execute(None), copy_context())
         return self.result
 
@@ -77,8 +85,8 @@ class Run:
 
         Args:
             at: `now`; or `after_model` (before the tools of a reply run), `after_tools`
-                (before the model is asked again), `safe_point` (whichever comes first).
-            timeout_s: how long a safe point may take before the run is ended where it is.
+                (before the next model call), `safe_point` (the first of the two).
+            timeout_s: how long to wait for the safe point before the run is ended at once.
         """
         if at == "now":
             self._stop_now = True
@@ -91,8 +99,8 @@ class Run:
         if self._scope is None:
             return
         if self._loop is not None:
-            self._loop.live.stopping = self._stop_now
-            self._loop.live.stop_after = self._stop_after
+            self._loop.context.stopping = self._stop_now
+            self._loop.context.stop_after = self._stop_after
         if self._stop_now:
             self._scope.cancel()
         elif self._timeout_s is not None:
@@ -100,38 +108,48 @@ class Run:
             self._scope.deadline = min(self._scope.deadline, deadline)
             self._timeout_s = None
 
-    def _begin(self) -> None:
-        if self._begun:
-            raise AgentError("A run runs once; start another with `agent.run(...)`.")
-        self._begun = True
+    def _start(self) -> None:
+        if self._started:
+            raise AgentError("A run runs once; start another one with `agent.run(...)`.")
+        self._started = True
 
     async def _execute(self, sink: Sink | None) -> None:
+        """Open the run, drive its loop to the end, save or delete its checkpoint, and close it."""
         result: Result | None = None
         try:
             with anyio.CancelScope() as self._scope:
                 self._apply_cancel()
-                self._loop = await self._open(sink)
+                self._loop = await Loop.open(self._config, self._source, sink, stream=self._stream)
                 self._apply_cancel()
-                result = await self._loop.drive()
+                result = await self._loop.run()
             if self._loop is None:
                 self._result = Result(self.id, "cancelled", [])
             else:
-                result = result or await self._loop.cancelled()
-                self._result = result  # Kept even if it cannot be saved.
-                self._result = await self._close(self._loop, result)
+                # Set before saving, so that a failed save does not lose the result.
+                self._result = result or await self._loop.end_cancelled()
+                await self._save(self._loop, self._result)
         finally:
             self._scope = None
-            if self._loop is not None and self._loop.live.journal is not None:
-                self._loop.live.journal.close()
+            if self._loop is not None and self._loop.context.journal is not None:
+                self._loop.context.journal.close()
         if sink is not None:
             await sink(RunEnded(self._result))
+
+    async def _save(self, loop: Loop, result: Result) -> None:
+        """Keep a checkpoint of a run that can be resumed, and no other."""
+        if self._checkpoints is None:
+            return
+        if result.stop_reason in ("interrupted", "cancelled"):
+            await self._checkpoints.save(result.run_id, pack(loop.context.state))
+        else:
+            await self._checkpoints.delete(result.run_id)
 
     def __aiter__(self) -> AsyncIterator[Event]:
         """Run, and yield every event."""
         return self._events()
 
     async def _events(self) -> AsyncGenerator[Event]:
-        self._begin()
+        self._start()
         channel = Channel()
         task = asyncio.create_task(self._execute(channel.send), name=f"taskloom run {self.id}")
         task.add_done_callback(lambda _: channel.finish())
@@ -145,7 +163,7 @@ class Run:
             await self._end_task()
 
     async def _end_task(self) -> None:
-        """Cancel the loop if it still runs, and wait until nothing of it is left."""
+        """Cancel the loop if it still runs, and wait for its end."""
         task = self._task
         if task is None or task.done():
             return
@@ -154,7 +172,7 @@ class Run:
             await asyncio.wait([task])
 
     async def __aenter__(self) -> Self:
-        """Enter a block at whose end the run is over."""
+        """Enter a block; the run ends with it."""
         return self
 
     async def __aexit__(

@@ -1,7 +1,7 @@
-"""What hooks, models and tools may do inside a run: keep values, send events, ask people.
+"""Functions for hooks, models and tools inside a run: keep values, send events, ask people.
 
-All of it finds its run by itself and is invisible to other runs. Values and questions are
-plain JSON, because they outlive the process.
+Each finds its run through a context variable, and other runs do not see what it does. Values and
+questions are plain JSON, because they outlive the process.
 """
 
 import math
@@ -12,145 +12,145 @@ import msgspec
 
 from taskloom.agent.errors import InvalidValueError, NoActiveRunError, RunInterrupt
 from taskloom.agent.events import CustomEvent
-from taskloom.agent.journal_entries import ValueDeleted, ValueSet
-from taskloom.agent.model_texts import Language, language_of, language_or_default
+from taskloom.agent.language import Language, language_or_default
+from taskloom.agent.loop.journal_entries import ValueDeleted, ValueSet
+from taskloom.agent.loop.run_context import CALL_SITE, CURRENT_RUN, RunContext
 from taskloom.agent.result import Interrupt
-from taskloom.agent.run_context import LIVE, SCOPE, RunContext
 
 T = TypeVar("T")
 
 
 def set_value(key: str, value: Any) -> None:
-    """Keep a value for the rest of the run, over interrupts and crashes too.
+    """Keep a value for the rest of the run; it survives interrupts and crashes.
 
-    A copy is kept: to change it, set it again.
+    The run keeps a copy: to change the value, set it again.
 
     Raises:
         InvalidValueError: it is not plain JSON (None, bool, int, float, str, list, dict).
-        NoActiveRunError: no run is under way.
+        NoActiveRunError: called outside of a run.
     """
-    live = _live("set_value")
+    context = _context("set_value")
     wrong = _not_plain(value, key)
     if wrong:
         raise InvalidValueError(
-            f"The run-local value `{key}` cannot be kept: {wrong}. Give plain JSON data, for "
-            "instance what msgspec.to_builtins makes of it.",
+            f"The run-local value `{key}` must be plain JSON: {wrong}. Convert it first, "
+            "for instance with `msgspec.to_builtins`.",
             key=key,
         )
-    live.note(ValueSet(key, msgspec.json.decode(msgspec.json.encode(value))))
+    context.record(ValueSet(key, msgspec.json.decode(msgspec.json.encode(value))))
 
 
 def get_value(key: str, default: T | None = None) -> Any | T | None:
-    """Return a value of this run, or the default when there is none.
+    """Return a value of this run, or the default.
 
     Raises:
-        NoActiveRunError: no run is under way.
+        NoActiveRunError: called outside of a run.
     """
-    return _live("get_value").progress.values.get(key, default)
+    return _context("get_value").state.values.get(key, default)
 
 
 def has_value(key: str) -> bool:
-    """Tell whether this run has a value of that key."""
-    return key in _live("has_value").progress.values
+    """Return whether this run has a value under this key."""
+    return key in _context("has_value").state.values
 
 
 def delete_value(key: str) -> None:
-    """Take a value away; a missing one is no error."""
-    live = _live("delete_value")
-    if key in live.progress.values:
-        live.note(ValueDeleted(key))
+    """Delete a value; a missing one is not an error."""
+    context = _context("delete_value")
+    if key in context.state.values:
+        context.record(ValueDeleted(key))
 
 
 async def send_event(data: Any) -> None:
-    """Put a `CustomEvent` into the run's events, in order with the others.
+    """Add a `CustomEvent` to the run's events, in order with the others.
 
-    Waits while the reader is too far behind. From a sync tool, which runs in a thread, use
+    Waits while the reader lags behind. From a sync tool, which runs in a thread, use
     `send_event_from_thread`.
 
     Raises:
-        NoActiveRunError: no run is under way.
+        NoActiveRunError: called outside of a run.
     """
-    await _live("send_event").emit(CustomEvent(data))
+    await _context("send_event").emit(CustomEvent(data))
 
 
 def send_event_from_thread(data: Any) -> None:
     """Send an event from a sync tool.
 
     Raises:
-        NoActiveRunError: no run is under way.
+        NoActiveRunError: called outside of a run.
     """
-    _live("send_event_from_thread")
+    _context("send_event_from_thread")
     anyio.from_thread.run(send_event, data)
 
 
 def interrupt(info: Any) -> Any:
     """Ask a person: stop the run with `info`, and return the answer when it is resumed.
 
-    The first time this does not return: the run ends as `interrupted`. On resume the hook or
-    tool runs again from its top, and this returns the answer; so ask before you act. An
-    interrupt without an answer stops the run again.
+    The first call does not return: the run ends as `interrupted`. On resume the hook or tool runs
+    again from its start, and this call returns the answer; so ask before you act. An interrupt
+    without an answer stops the run again.
 
     Raises:
-        NoActiveRunError: no run is under way.
+        NoActiveRunError: called outside of a run.
         InvalidValueError: `info` is not plain JSON.
     """
-    live, scope = _live("interrupt"), SCOPE.get(None)
-    if scope is None:
+    context, site = _context("interrupt"), CALL_SITE.get(None)
+    if site is None:
         raise NoActiveRunError("interrupt")
     wrong = _not_plain(info, "info")
     if wrong:
-        raise InvalidValueError(f"An interrupt's information must be plain JSON: {wrong}.")
-    scope.asked += 1
-    id_ = f"{scope.address}#{scope.asked}"
-    if id_ in live.progress.answers:
-        return live.progress.answers[id_]
-    raise RunInterrupt(Interrupt(id_, scope.where, info))
+        raise InvalidValueError(f"The `info` of an interrupt must be plain JSON: {wrong}.")
+    site.asked += 1
+    id_ = f"{site.address}#{site.asked}"
+    if id_ in context.state.answers:
+        return context.state.answers[id_]
+    raise RunInterrupt(Interrupt(id_, site.where, info))
 
 
 def run_id() -> str:
-    """Return the id of the run under way."""
-    return _live("run_id").progress.run_id
+    """Return the id of the current run."""
+    return _context("run_id").state.run_id
 
 
 def run_language() -> Language:
-    """Return the language of the run under way: what a middleware says to the model is in it.
+    """Return the language of the current run, or outside of a run that of the process.
 
-    Outside of a run it is the process's.
+    A middleware writes to the model in it.
     """
-    live = LIVE.get(None)
-    return language_or_default(None) if live is None else language_of(live.texts)
+    context = CURRENT_RUN.get(None)
+    return language_or_default(None) if context is None else context.language
 
 
 def call_id() -> str:
-    """Return the id of the tool call under way; empty in a hook."""
-    _live("call_id")
-    scope = SCOPE.get(None)
-    return scope.call_id if scope is not None else ""
+    """Return the id of the current tool call; empty in a hook."""
+    _context("call_id")
+    site = CALL_SITE.get(None)
+    return site.call_id if site is not None else ""
 
 
 def call_address() -> str:
-    """Return what names the tool call under way and no other: the same when it is run again.
+    """Return a globally unique name of the current tool call; it stays the same after a resume.
 
-    Models repeat call ids; this one is not repeated, and survives a resume.
+    Models repeat call ids; this name does not repeat.
 
     Raises:
-        NoActiveRunError: no tool call is under way.
+        NoActiveRunError: called outside of a tool call.
     """
-    live, scope = _live("call_address"), SCOPE.get(None)
-    if scope is None or not scope.call_id:
+    context, site = _context("call_address"), CALL_SITE.get(None)
+    if site is None or not site.call_id:
         raise NoActiveRunError("call_address")
-    return f"{live.progress.run_id}/{scope.address}"
+    return f"{context.state.run_id}/{site.address}"
 
 
-def _live(function: str) -> RunContext:
-    live = LIVE.get(None)
-    if live is None:
+def _context(function: str) -> RunContext:
+    context = CURRENT_RUN.get(None)
+    if context is None:
         raise NoActiveRunError(function)
-    return live
+    return context
 
 
 def _not_plain(value: object, at: str) -> str:
-    """Return what about a value is not plain JSON; empty if it all is."""
+    """Return which part of a value is not plain JSON; empty if all of it is."""
     if value is None or isinstance(value, bool | int | str):
         return ""
     if isinstance(value, float):

@@ -9,7 +9,7 @@ from typing import Final
 from taskloom.acp import AcpOptions
 from taskloom.acp.options import MakeTools
 from taskloom.agent import ChatModel, Middleware
-from taskloom.agent.workspace.permission import PermissionRequest, Permit
+from taskloom.agent.workspace import PermissionRequest, Permit
 from taskloom.app.models import chat_model
 from taskloom.app.project import RETRY, Project
 from taskloom.config import find_definition, load_config, load_definitions

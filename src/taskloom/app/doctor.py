@@ -15,8 +15,7 @@ import anyio
 from msgspec import Struct
 
 from taskloom.agent import ChatModel, Message, ModelError, ModelRequest
-from taskloom.agent.workspace import Workspace
-from taskloom.agent.workspace.process import harmless_environment
+from taskloom.agent.workspace import Workspace, harmless_environment
 from taskloom.app.models import chat_model
 from taskloom.app.pools import build_pools
 from taskloom.config import (

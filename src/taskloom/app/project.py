@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from taskloom.agent import ChatModel, Retry
-from taskloom.agent.workspace import Workspace
-from taskloom.agent.workspace.permission import PermissionRequest, Permit
+from taskloom.agent.workspace import PermissionRequest, Permit, Workspace
 from taskloom.app.models import chat_model
 from taskloom.app.pools import build_pools
 from taskloom.config import AcpExecutorConfig, Config

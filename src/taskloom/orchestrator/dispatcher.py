@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+from taskloom.agent import context_without_run
 from taskloom.board import (
     QuerySteps,
     RenewLease,
@@ -23,7 +24,6 @@ from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import RunId, TaskId
 from taskloom.orchestrator.dispatch_request import DispatchRequest
 from taskloom.orchestrator.event_bus import RunEvent, SessionEvent
-from taskloom.orchestrator.own_context import own_context
 from taskloom.orchestrator.settings import Settings
 from taskloom.orchestrator.worker_run import RunReport, WorkerRun
 from taskloom.orchestrator.worker_runner import WorkerRunner
@@ -257,7 +257,7 @@ class Dispatcher:
             await asyncio.wait(lingering, timeout=1)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work, context=own_context())
+        task = asyncio.get_running_loop().create_task(work, context=context_without_run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from taskloom.agent import context_without_run
 from taskloom.board import (
     Actor,
     RunOutcome,
@@ -27,7 +28,6 @@ from taskloom.ids import AgentId, PoolId, StepId, TaskId
 from taskloom.orchestrator.dispatch_request import DispatchRequest
 from taskloom.orchestrator.dispatcher import Dispatcher
 from taskloom.orchestrator.errors import shielded
-from taskloom.orchestrator.own_context import own_context
 from taskloom.orchestrator.worker_run import WorkerRun
 from taskloom.orchestrator.worker_slots import WorkerSlot
 from taskloom.runtime import Board
@@ -92,7 +92,8 @@ class PlanRunner:
         async with await self._board.watch(self._order.task_id) as watch:
             create_task = asyncio.get_running_loop().create_task
             workers = [
-                create_task(self._serve(slot, watch), context=own_context()) for slot in self._seats
+                create_task(self._serve(slot, watch), context=context_without_run())
+                for slot in self._seats
             ]
             over = asyncio.ensure_future(self._over.wait())
             try:

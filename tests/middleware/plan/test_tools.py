@@ -6,7 +6,7 @@ import pytest
 from taskloom.agent import RunSetup, call_tool, call_tools
 from taskloom.files import MemoryFiles
 from taskloom.middleware import PlanTasks
-from tests.agent.scene import add
+from tests.agent.samples import add
 from tests.middleware.plan.plan_calls import (
     BASE,
     add_tasks,

@@ -1,4 +1,4 @@
-"""What a provider's failure means for the one who asked: one table, from error to advice."""
+"""From an error of the model library to a `ModelError` with advice, in one table."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -19,15 +19,15 @@ class _Meaning(Struct, frozen=True):
 _MEANINGS: Final[tuple[tuple[type[Exception], _Meaning], ...]] = (
     (
         exceptions.ModelAuthenticationError,
-        _Meaning("authentication", False, "The key was refused: check it and its rights."),
+        _Meaning("authentication", False, "The key was refused: check it and its permissions."),
     ),
     (
         exceptions.ModelQuotaExceededError,
-        _Meaning("quota", False, "The account's quota is used up: raise it or use another."),
+        _Meaning("quota", False, "The account's quota is used up: raise it or use another one."),
     ),
     (
         exceptions.ModelRateLimitError,
-        _Meaning("rate_limit", True, "Too many requests: wait, or ask less often."),
+        _Meaning("rate_limit", True, "Too many requests: wait, or send fewer."),
     ),
     (
         exceptions.ModelContextWindowExceededError,
@@ -47,7 +47,7 @@ _MEANINGS: Final[tuple[tuple[type[Exception], _Meaning], ...]] = (
     ),
     (
         exceptions.ModelConnectionError,
-        _Meaning("connection", True, "The connection failed or was cut: try again."),
+        _Meaning("connection", True, "The connection failed: try again."),
     ),
     (
         exceptions.ModelAPIError,
@@ -55,21 +55,21 @@ _MEANINGS: Final[tuple[tuple[type[Exception], _Meaning], ...]] = (
     ),
     (
         exceptions.UserError,
-        _Meaning("configuration", False, "The model or its settings are not set up right."),
+        _Meaning("configuration", False, "The model or its settings are invalid."),
     ),
 )
-"""The first that fits counts, so the special stands before the general."""
+"""The first match counts, so a subclass comes before its base class."""
 
-_BAD_REPLY: Final = _Meaning("bad_reply", True, "The reply could not be understood: try again.")
+_BAD_REPLY: Final = _Meaning("bad_reply", True, "The reply is malformed: try again.")
 
 
 _OTHER_SHAPE: Final = (ValueError, AttributeError, TypeError, LookupError, RecursionError)
-"""What comes of JSON that is none, or of another shape than the library looks for."""
+"""What the library raises for a reply that is not JSON, or not of the expected shape."""
 
 
 @contextmanager
 def explained(model: str) -> Generator[None]:
-    """Turn what the library raises into a `ModelError` that says how to go on."""
+    """Turn what the library raises into a `ModelError` that says what to do."""
     try:
         yield
     except ModelError:
@@ -80,8 +80,8 @@ def explained(model: str) -> Generator[None]:
         raise failure(model, error) from error
 
 
-def not_set_up(model: str, error: Exception) -> ModelError:
-    """Return the failure of a model that could not even be opened."""
+def not_opened(model: str, error: Exception) -> ModelError:
+    """Return the error of a model that cannot be opened."""
     return ModelError(
         f"{model} cannot be opened: {error}. Write `provider:model`, such as `openai:gpt-…`, and "
         "give `api_key` or set the provider's environment variable.",
@@ -91,9 +91,9 @@ def not_set_up(model: str, error: Exception) -> ModelError:
 
 
 def failure(model: str, error: Exception) -> ModelError:
-    """Return the failure that an error of the library means."""
-    fitting = (meaning for kind, meaning in _MEANINGS if isinstance(error, kind))
-    meaning = next(fitting, _BAD_REPLY)
+    """Return the `ModelError` for an error of the library."""
+    found = (meaning for kind, meaning in _MEANINGS if isinstance(error, kind))
+    meaning = next(found, _BAD_REPLY)
     return ModelError(
         f"{model}: {meaning.advice} ({type(error).__name__.lstrip('_')}: {error})",
         kind=meaning.kind,

@@ -1,8 +1,8 @@
-"""Our messages in the library's form and back, each converted once.
+"""Converts messages to the library's form and back, each message once.
 
-The library's form of a message is kept as its twin. The twin of a reply is the very response
-that came back, so signatures and ids that only the provider understands go back to it as they
-were; what of it matters is written into `Message.provider`, for a run that goes on elsewhere.
+The library's form of a message is kept as its twin. The twin of a reply is the very response that
+the provider sent, so signatures and ids that only the provider understands go back unchanged.
+`Message.provider` keeps the part of it that matters, for a run that resumes in another process.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _FORMAT: Final = "pydantic-ai"
 def to_library(
     messages: Sequence[Message], instruction: str, names: ToolNames | None = None
 ) -> list[library.ModelMessage]:
-    """Return the conversation as requests and responses, in turn."""
+    """Return the conversation as alternating requests and responses."""
     names = names or ToolNames()
     out: list[library.ModelMessage] = []
     parts: list[library.ModelRequestPart] = []
@@ -58,7 +58,7 @@ def _request_part(message: Message, names: ToolNames) -> library.ModelRequestPar
 
 
 def _is_named(part: library.ModelRequestPart, message: Message, names: ToolNames) -> bool:
-    """Tell whether the part names its tool as this request does."""
+    """Return whether the part uses this request's name for its tool."""
     if not isinstance(part, library.ToolReturnPart):
         return True
     return part.tool_name == names.sent(message.tool_name)
@@ -105,14 +105,14 @@ def _response(message: Message, names: ToolNames) -> library.ModelResponse:
 
 
 def _named(response: library.ModelResponse, wanted: Sequence[str]) -> library.ModelResponse:
-    """Return the response with its calls under these names; itself, if they are."""
+    """Return the response with its calls renamed; itself if they have these names already."""
     if [call.tool_name for call in response.tool_calls] == list(wanted):
         return response
-    left = iter(wanted)
+    names = iter(wanted)
     parts: list[Any] = list(response.parts)
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if isinstance(part, library.ToolCallPart):
-            parts[place] = replace(cast("Any", part), tool_name=next(left))
+            parts[index] = replace(cast("Any", part), tool_name=next(names))
     return replace(response, parts=parts)
 
 
@@ -128,14 +128,14 @@ def _made(message: Message) -> library.ModelResponse:
 
 
 def _restored(message: Message) -> library.ModelResponse | None:
-    """Return the response a journal kept, unless the message was changed since."""
+    """Return the response that a journal kept, unless the message has changed since."""
     kept = (message.provider or {}).get(_FORMAT)
     if kept is None:
         return None
     try:
         (response,) = library.ModelMessagesTypeAdapter.validate_python([kept])
     except ValueError:
-        return None  # Another version of the library wrote it; the plain form will do.
+        return None  # Another version of the library wrote it; use the plain form.
     if not isinstance(response, library.ModelResponse):
         return None
     same = (response.text or "") == message.text and _calls(response) == message.tool_calls
@@ -143,7 +143,7 @@ def _restored(message: Message) -> library.ModelResponse | None:
 
 
 def from_library(response: library.ModelResponse, names: ToolNames | None = None) -> Message:
-    """Return a reply as our message, with the response as its twin."""
+    """Return a response as a message, with the response as its twin."""
     names = names or ToolNames()
     ours = _named(response, [names.received(call.tool_name) for call in response.tool_calls])
     usage = response.usage
@@ -153,7 +153,7 @@ def from_library(response: library.ModelResponse, names: ToolNames | None = None
         _calls(ours),
         usage=Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens),
         finish_reason=response.finish_reason or "",
-        provider=_worth_keeping(ours),
+        provider=_provider_data(ours),
     )
     message.keep_twin(response)
     return message
@@ -166,8 +166,8 @@ def _calls(response: library.ModelResponse) -> tuple[ToolCall, ...]:
     )
 
 
-def _worth_keeping(response: library.ModelResponse) -> dict[str, Any] | None:
-    """Return the response as data if it holds more than text and calls can say."""
+def _provider_data(response: library.ModelResponse) -> dict[str, Any] | None:
+    """Return the response as JSON if it holds more than text and tool calls; else None."""
     plain = all(
         isinstance(part, library.TextPart | library.ToolCallPart)
         and part.id is None

@@ -1,4 +1,4 @@
-"""Real providers through pydantic-ai's direct interface. Loaded only by `open_model`.
+"""Real providers through pydantic-ai's direct interface. Only `open_model` imports this.
 
 `openai:` means the chat-completions interface, which every compatible server has; OpenAI's own
 newer one is `openai-responses:`.
@@ -18,12 +18,12 @@ from pydantic_ai.tools import ToolDefinition
 
 from taskloom.agent.chat_model import Delta, DeltaSink, ModelRequest, ToolInfo
 from taskloom.agent.messages import Message
-from taskloom.agent.providers.errors import explained, not_set_up
+from taskloom.agent.providers.errors import explained, not_opened
 from taskloom.agent.providers.messages import from_library, to_library
 from taskloom.agent.providers.tool_names import ToolNames
 
 TIMEOUT_S: Final = 300.0
-"""A server that says nothing for this long will not say anything; `settings` may change it."""
+"""How long to wait for a silent server; the setting `timeout` changes it."""
 
 _NAMES: Final = {"openai": "openai-chat"}
 
@@ -40,27 +40,26 @@ def provider_model(name: str, *, base_url: str = "", api_key: str = "") -> "Prov
     try:
         opened = infer_model(f"{_NAMES.get(provider, provider)}:{model}", make)
     except (UserError, ValueError, TypeError, ImportError) as error:
-        raise not_set_up(name, error) from error
+        raise not_opened(name, error) from error
     skip_request_transform(opened)
     return ProviderModel(opened, name)
 
 
 class ProviderModel:
-    """A `ChatModel` over any model of the library."""
+    """A `ChatModel` that calls a model of the library."""
 
     def __init__(self, model: Model, name: str = "") -> None:
-        """Wrap a model of the library."""
         self._model = model
         self._name = name or model.model_name
-        self._offer: _Offer | None = None
+        self._offered: _OfferedTools | None = None
 
     @property
     def name(self) -> str:
-        """The string it was opened by."""
+        """The string it was opened with."""
         return self._name
 
     async def __aenter__(self) -> Self:
-        """Enter a block at whose end the connections are closed."""
+        """Enter a block; the connections are closed at its end."""
         await self._model.__aenter__()
         return self
 
@@ -74,39 +73,39 @@ class ProviderModel:
         await self._model.__aexit__(kind, error, trace)
 
     async def generate(self, request: ModelRequest) -> Message:
-        """Ask the provider; tell the pieces if somebody listens."""
+        """Send the request to the provider; pass each chunk to `on_delta` if there is one."""
         # Connections belong to an event loop; a program that starts a second one needs new ones.
-        # The library does this for its own agents, and has no other name for it.
+        # The library does this for its own agents, under this private name only.
         refresh = getattr(self._model, "_refresh_http_client", None)
         if refresh is not None:
             refresh()
         with explained(self._name):
-            offer = self._offered(request.tools)
-            messages = to_library(request.messages, request.instruction, offer.names)
+            offered = self._offer(request.tools)
+            messages = to_library(request.messages, request.instruction, offered.names)
             settings = _settings(request.settings)
             if request.on_delta is None:
                 response = await direct.model_request(
                     self._model,
                     messages,
                     model_settings=settings,
-                    model_request_parameters=offer.parameters,
+                    model_request_parameters=offered.parameters,
                 )
-                return from_library(response, offer.names)
+                return from_library(response, offered.names)
             async with direct.model_request_stream(
                 self._model,
                 messages,
                 model_settings=settings,
-                model_request_parameters=offer.parameters,
+                model_request_parameters=offered.parameters,
             ) as stream:
-                await _tell(stream, request.on_delta, offer.names)
+                await _send_chunks(stream, request.on_delta, offered.names)
                 response = stream.get()
                 if not response.parts and response.finish_reason is None:
-                    raise ValueError("the stream held no reply")
-                return from_library(response, offer.names)
+                    raise ValueError("the stream ended without a reply")
+                return from_library(response, offered.names)
 
-    def _offered(self, tools: Sequence[ToolInfo]) -> "_Offer":
-        """Return the tool definitions, made anew only when the tools are others."""
-        if self._offer is None or self._offer.tools is not tools:
+    def _offer(self, tools: Sequence[ToolInfo]) -> "_OfferedTools":
+        """Return the tool definitions; convert them only when the tools have changed."""
+        if self._offered is None or self._offered.tools is not tools:
             names = ToolNames(tool.name for tool in tools)
             definitions = [
                 ToolDefinition(
@@ -116,12 +115,13 @@ class ProviderModel:
                 )
                 for tool in tools
             ]
-            self._offer = _Offer(tools, names, ModelRequestParameters(function_tools=definitions))
-        return self._offer
+            parameters = ModelRequestParameters(function_tools=definitions)
+            self._offered = _OfferedTools(tools, names, parameters)
+        return self._offered
 
 
-class _Offer(NamedTuple):
-    """The tools of a request, as the provider is told of them."""
+class _OfferedTools(NamedTuple):
+    """The tools of a request, as the provider gets them."""
 
     tools: Sequence[ToolInfo]
     names: ToolNames
@@ -132,50 +132,52 @@ def _settings(settings: Mapping[str, Any]) -> ModelSettings:
     return cast("ModelSettings", {"timeout": TIMEOUT_S, **settings})
 
 
-async def _tell(stream: Any, on_delta: DeltaSink, names: ToolNames) -> None:
-    """Hand over each piece; tool calls are counted by their place among the calls."""
-    places: dict[int, int] = {}
+async def _send_chunks(stream: Any, on_delta: DeltaSink, names: ToolNames) -> None:
+    """Pass each chunk to `on_delta`; `indexes` maps a part's index to its tool call's."""
+    indexes: dict[int, int] = {}
     async for event in stream:
         if isinstance(event, library.PartStartEvent):
-            delta = _first(event, places, names)
+            delta = _first_chunk(event, indexes, names)
         elif isinstance(event, library.PartDeltaEvent):
-            delta = _more(event, places)
+            delta = _next_chunk(event, indexes)
         else:
             continue
         if delta is not None:
             await on_delta(delta)
 
 
-def _first(event: library.PartStartEvent, places: dict[int, int], names: ToolNames) -> Delta | None:
+def _first_chunk(
+    event: library.PartStartEvent, indexes: dict[int, int], names: ToolNames
+) -> Delta | None:
     part = event.part
     if isinstance(part, library.TextPart):
         return Delta(text=part.content) if part.content else None
     if isinstance(part, library.ThinkingPart):
         return Delta(thinking=part.content) if part.content else None
     if isinstance(part, library.ToolCallPart):
-        place = places.setdefault(event.index, len(places))
-        written = part.args_as_json_str() if part.args else ""
+        index = indexes.setdefault(event.index, len(indexes))
+        arguments = part.args_as_json_str() if part.args else ""
         name = names.received(part.tool_name)
-        return Delta(call_index=place, tool_name=name, arguments=written)
+        return Delta(call_index=index, tool_name=name, arguments=arguments)
     return None
 
 
-def _more(event: library.PartDeltaEvent, places: dict[int, int]) -> Delta | None:
+def _next_chunk(event: library.PartDeltaEvent, indexes: dict[int, int]) -> Delta | None:
     delta = event.delta
     if isinstance(delta, library.TextPartDelta):
         return Delta(text=delta.content_delta)
     if isinstance(delta, library.ThinkingPartDelta):
         return Delta(thinking=delta.content_delta) if delta.content_delta else None
     if isinstance(delta, library.ToolCallPartDelta) and isinstance(delta.args_delta, str):
-        return Delta(call_index=places.get(event.index, 0), arguments=delta.args_delta)
+        return Delta(call_index=indexes.get(event.index, 0), arguments=delta.args_delta)
     return None
 
 
 def skip_request_transform(model: Model) -> None:
-    """Hand `messages` to OpenAI's client as part of the body.
+    """Pass `messages` to OpenAI's client as part of the body.
 
-    The client walks all of them through its schema at each request, which for a long history
-    takes longer than everything else together; the body that is sent is the same.
+    The client converts every message through its schema at each request, which for a long history
+    takes longer than everything else together. The body it sends is the same.
     """
     completions = getattr(
         getattr(getattr(model, "client", None), "chat", None), "completions", None

@@ -1,9 +1,9 @@
-"""Models by a string: the one place that loads the optional model library.
+"""Opens a model by its name; the only place that imports the optional model library.
 
-    openai:gpt-…   anthropic:claude-…   google:gemini-…   ollama:…   any more it knows
+    openai:gpt-…   anthropic:claude-…   google:gemini-…   ollama:…   and more
     script:PATH    a script in a file, without the library and without a network
 
-The library takes most of a second to load, so it is loaded when the first string is opened.
+The library takes most of a second to import, so the first model that needs it imports it.
 """
 
 import importlib
@@ -21,11 +21,11 @@ def open_model(name: str, *, base_url: str = "", api_key: str = "") -> ChatModel
 
     Args:
         name: provider and model, with a colon between.
-        base_url: where the provider is, for local and compatible servers.
+        base_url: the address of a local or compatible server.
         api_key: the key; by default from the provider's environment variable.
 
     Raises:
-        ModelError: the library is missing, or the name says nothing to it.
+        ModelError: the library is missing, or it does not know the name.
     """
     if name.startswith(PREFIX):
         return script_model(name)

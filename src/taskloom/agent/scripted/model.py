@@ -1,11 +1,11 @@
-"""A model that says what it was told to say: for tests, demos and work without a network.
+"""A model that follows a script: for tests, demos and work without a network.
 
     ScriptedModel(["Hello."])                                   # replies, one per call
     ScriptedModel([call_tool("add", a=1, b=2), "It is 3."])
     ScriptedModel([TimeoutError("slow"), "Better now."])        # an error is raised
     ScriptedModel(lambda messages: f"You said {messages[-1].text}")
 
-A function serves any number of runs at once; a list is used up in the order of the calls.
+A function serves any number of runs at once; a list is consumed in the order of the calls.
 """
 
 import inspect
@@ -23,10 +23,10 @@ from taskloom.agent.messages import Message, ToolCall, Usage, new_id
 
 
 class Say(Struct, frozen=True, kw_only=True):
-    """A scripted reply with everything that can be told about it.
+    """A scripted reply with all its options.
 
-    `chunks` are the pieces of text when somebody listens (by default the text in pieces of
-    `chunk_chars`); `breaks_with` is raised after all pieces but the last came.
+    `chunks` are the chunks of text when the run streams (by default the text in chunks of
+    `chunk_chars`); `breaks_with` is raised before the last chunk.
     """
 
     text: str = ""
@@ -39,7 +39,10 @@ class Say(Struct, frozen=True, kw_only=True):
 
 
 Reply: TypeAlias = str | Message | Say | Exception
+"""A scripted reply; an exception is raised."""
+
 Script: TypeAlias = Iterable[Reply] | Callable[[Sequence[Message]], Reply | Awaitable[Reply]]
+"""Replies in order, or a function of the messages."""
 
 
 def call_tool(name: str, /, **arguments: Any) -> Message:
@@ -57,10 +60,9 @@ def call_tools(*calls: tuple[str, dict[str, Any]], text: str = "") -> Message:
 
 
 class ScriptedModel:
-    """A `ChatModel` that follows a script; `requests` keeps what it was asked."""
+    """A `ChatModel` that follows a script; `requests` keeps the requests it got."""
 
     def __init__(self, script: Script, *, name: str = "scripted", chunk_chars: int = 16) -> None:
-        """Take the script: replies in order, or a function of the messages."""
         self._next = script if callable(script) else self._from_list(script)
         self._name = name
         self._chunk_chars = max(1, chunk_chars)
@@ -68,7 +70,7 @@ class ScriptedModel:
 
     @property
     def name(self) -> str:
-        """The name it was given."""
+        """The name in traces and messages."""
         return self._name
 
     def _from_list(self, replies: Iterable[Reply]) -> Callable[[Sequence[Message]], Reply]:
@@ -89,7 +91,7 @@ class ScriptedModel:
         return follow
 
     async def generate(self, request: ModelRequest) -> Message:
-        """Give the next reply of the script."""
+        """Return the next reply of the script."""
         self.requests.append(request)
         reply = self._next(request.messages)
         if inspect.isawaitable(reply):

@@ -1,8 +1,8 @@
 """Models that follow a script in a file: `open_model("script:PATH")` or `"script:PATH#name"`.
 
-For tests, demos and work without a network, also in other processes. What such a model answers
-depends on the conversation alone and on no counter of its own, so a run that is resumed in
-another process goes on rightly. `docs/guide/models.md` shows the form of the file.
+For tests, demos and work without a network, also in other processes. The reply depends on the
+conversation alone and not on a counter, so a run that resumes in another process gets the right
+one. `docs/guide/models.md` shows the form of the file.
 """
 
 import re
@@ -17,17 +17,17 @@ from taskloom.agent.chat_model import ModelRequest
 from taskloom.agent.errors import ModelError
 from taskloom.agent.messages import Message, ToolCall
 from taskloom.agent.scripted.model import Say, ScriptedModel
-from taskloom.agent.scripted.templates import check_blanks, fill, fill_text
+from taskloom.agent.scripted.templates import check_placeholders, fill, fill_text
 
 PREFIX: Final = "script:"
-_ONLY: Final = "main"
-"""The script that is meant when a file has several and none is named."""
+_MAIN: Final = "main"
+"""The script to use when a file has several and the name of none is given."""
 
 
 class _Call(Struct, frozen=True, forbid_unknown_fields=True):
     tool: str
     arguments: dict[str, Any] | str = {}
-    """Text is handed over as it is, for a model that writes no JSON."""
+    """A text is sent as it is: for a model that does not write JSON."""
 
 
 class _Failure(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,80 +58,79 @@ class _Rule(NamedTuple):
 
 
 def script_model(name: str) -> "ScriptFileModel":
-    """Open the script that `script:PATH` or `script:PATH#name` means.
+    """Open the script that `script:PATH` or `script:PATH#name` names.
 
     Raises:
-        ModelError: there is no such file or script, or it is written wrongly.
+        ModelError: there is no such file or script, or it is malformed.
     """
-    place, _, chosen = name.removeprefix(PREFIX).partition("#")
-    path = Path(place)
+    file, _, chosen = name.removeprefix(PREFIX).partition("#")
+    path = Path(file)
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise _refused(path, f"it cannot be read: {error.strerror}") from error
+        raise _malformed(path, f"it cannot be read: {error.strerror}") from error
     scripts = _read(path, data)
     if not chosen:
-        chosen = next(iter(scripts)) if len(scripts) == 1 else _ONLY
+        chosen = next(iter(scripts)) if len(scripts) == 1 else _MAIN
     if chosen not in scripts:
         known = ", ".join(sorted(scripts)) or "none"
-        raise _refused(path, f"it has no script {chosen!r}; its scripts: {known}. Write PATH#name")
+        raise _malformed(path, f"it has no script {chosen!r}; write PATH#name with one of: {known}")
     entries = (_Entry(text=each) if isinstance(each, str) else each for each in scripts[chosen])
     return ScriptFileModel(name, [_rule(path, chosen, *each) for each in enumerate(entries)])
 
 
 class ScriptFileModel:
-    """A `ChatModel` that answers as its script says."""
+    """A `ChatModel` that follows a script in a file."""
 
     def __init__(self, name: str, rules: Sequence[_Rule]) -> None:
-        """Take the rules of one script, in their order."""
         self._name = name
         self._rules = rules
 
     @property
     def name(self) -> str:
-        """The string it was opened by."""
+        """The string it was opened with."""
         return self._name
 
     async def generate(self, request: ModelRequest) -> Message:
-        """Give the reply that the conversation so far calls for."""
+        """Return the reply for the conversation so far."""
         entry = self._choose(request.messages)
         reply = _reply(entry, request.messages)
         return await ScriptedModel([reply], name=self._name).generate(request)
 
     def _choose(self, messages: Sequence[Message]) -> _Entry:
-        """Return the first entry whose `when` fits, else the next of those without one."""
-        turns = _turns(messages)
-        rules = [rule for rule in self._rules if not rule.opening or rule.opening.search(turns[0])]
-        in_turn = [rule.entry for rule in rules if rule.latest is None]
-        *before, now = turns
-        reaction = _reaction(rules, now)
-        if reaction is not None:
-            return reaction
-        # Replies that were reactions took none of the entries that are said in turn.
-        place = sum(_reaction(rules, turn) is None for turn in before)
-        if place < len(in_turn):
-            return in_turn[place]
+        """Return the first entry whose `when` matches, else the next of those without `when`."""
+        inputs = _inputs(messages)
+        rules = [rule for rule in self._rules if not rule.opening or rule.opening.search(inputs[0])]
+        in_order = [rule.entry for rule in rules if rule.latest is None]
+        *before, now = inputs
+        matching = _matching(rules, now)
+        if matching is not None:
+            return matching
+        # A reply whose `when` matched did not use up one of the entries in order.
+        index = sum(_matching(rules, earlier) is None for earlier in before)
+        if index < len(in_order):
+            return in_order[index]
         raise ModelError(
-            f"{self._name} has no reply {place + 1} for this conversation; add one to the script.",
+            f"{self._name} has no reply {index + 1} for this conversation; add one to the script.",
             kind="script_ended",
             retryable=False,
         )
 
 
-def _turns(messages: Sequence[Message]) -> list[str]:
-    """Return what was said before each reply, and last what was said since the newest."""
-    turns = [""]
+def _inputs(messages: Sequence[Message]) -> list[str]:
+    """Return the text before each reply, and last the text since the newest reply."""
+    inputs = [""]
     for message in messages:
         if message.role == "assistant":
-            turns.append("")
+            inputs.append("")
         else:
-            turns[-1] += f"{message.text}\n"
-    return turns
+            inputs[-1] += f"{message.text}\n"
+    return inputs
 
 
-def _reaction(rules: Sequence[_Rule], said: str) -> _Entry | None:
-    fitting = (rule.entry for rule in rules if rule.latest and rule.latest.search(said))
-    return next(fitting, None)
+def _matching(rules: Sequence[_Rule], text: str) -> _Entry | None:
+    found = (rule.entry for rule in rules if rule.latest and rule.latest.search(text))
+    return next(found, None)
 
 
 def _reply(entry: _Entry, messages: Sequence[Message]) -> Say | ModelError:
@@ -142,8 +141,8 @@ def _reply(entry: _Entry, messages: Sequence[Message]) -> Say | ModelError:
         return ModelError(failure.message, kind=failure.kind, retryable=failure.retryable)
     number = sum(message.role == "assistant" for message in messages)
     calls = tuple(
-        ToolCall(f"s{number}_{place}", call.tool, _arguments(call, messages))
-        for place, call in enumerate(entry.calls)
+        ToolCall(f"s{number}_{index}", call.tool, _arguments(call, messages))
+        for index, call in enumerate(entry.calls)
     )
     text = fill_text(entry.text, messages)
     return Say(text=text, calls=calls, thinking=entry.thinking, delay_s=entry.delay_s)
@@ -160,13 +159,13 @@ def _read(path: Path, data: bytes) -> Mapping[str, _Script]:
         if path.suffix == ".jsonl":
             return _from_lines(data)
         try:
-            return {_ONLY: msgspec.json.decode(data, type=_Script)}
+            return {_MAIN: msgspec.json.decode(data, type=_Script)}
         except msgspec.ValidationError:
             if not data.lstrip().startswith(b"{"):
                 raise
             return msgspec.json.decode(data, type=dict[str, _Script])
     except msgspec.DecodeError as error:
-        raise _refused(path, str(error)) from error
+        raise _malformed(path, str(error)) from error
 
 
 def _from_lines(data: bytes) -> Mapping[str, _Script]:
@@ -178,14 +177,14 @@ def _from_lines(data: bytes) -> Mapping[str, _Script]:
             entry = msgspec.json.decode(line, type=str | _Entry)
         except msgspec.DecodeError as error:
             raise msgspec.DecodeError(f"line {number}: {error}") from error
-        name = _ONLY if isinstance(entry, str) else entry.script or _ONLY
+        name = _MAIN if isinstance(entry, str) else entry.script or _MAIN
         scripts.setdefault(name, []).append(entry)
     return {name: tuple(entries) for name, entries in scripts.items()}
 
 
-def _rule(path: Path, script: str, place: int, entry: _Entry) -> _Rule:
-    for wrong in _wrong(entry):
-        raise _refused(path, f"{script}[{place}]: {wrong}")
+def _rule(path: Path, script: str, index: int, entry: _Entry) -> _Rule:
+    for problem in _problems(entry):
+        raise _malformed(path, f"{script}[{index}]: {problem}")
     return _Rule(
         entry,
         re.compile(entry.for_) if entry.for_ else None,
@@ -193,18 +192,18 @@ def _rule(path: Path, script: str, place: int, entry: _Entry) -> _Rule:
     )
 
 
-def _wrong(entry: _Entry) -> Iterator[str]:
+def _problems(entry: _Entry) -> Iterator[str]:
     for key, pattern in (("for", entry.for_), ("when", entry.when)):
         try:
             re.compile(pattern)
         except re.error as error:
-            yield f"`{key}` is no regular expression: {error}"
-    yield from check_blanks(entry.text)
+            yield f"`{key}` is not a regular expression: {error}"
+    yield from check_placeholders(entry.text)
     for call in entry.calls:
-        yield from check_blanks(call.arguments)
+        yield from check_placeholders(call.arguments)
     if entry.error is not None and (entry.text or entry.calls):
         yield "an entry is an `error` or a reply, not both"
 
 
-def _refused(path: Path, cause: str) -> ModelError:
+def _malformed(path: Path, cause: str) -> ModelError:
     return ModelError(f"Script {path}: {cause}.", kind="configuration", retryable=False)

@@ -1,10 +1,10 @@
-r"""Blanks in a scripted reply, filled from the conversation: what the model was shown before.
+r"""Placeholders in a scripted reply, filled from the conversation.
 
     {{steps[0].step_id}}     that path in the newest tool result that has it
     {{read_file: lines[0]}}  … among the results of this tool
     {{/task_id: (\S+)/}}   the first group, in the newest message that matches
 
-A string that is one blank and nothing else becomes the value itself: a list stays a list.
+A string that is one placeholder and nothing else becomes the value itself: a list stays a list.
 """
 
 import re
@@ -16,22 +16,22 @@ import msgspec
 from taskloom.agent.errors import ModelError
 from taskloom.agent.messages import JsonPart, Message
 
-_BLANK: Final = re.compile(r"\{\{\s*(/.*?/|[^{}]+?)\s*\}\}", re.DOTALL)
-_PLACE: Final = re.compile(r"[^.\[\]]+")
+_PLACEHOLDER: Final = re.compile(r"\{\{\s*(/.*?/|[^{}]+?)\s*\}\}", re.DOTALL)
+_KEY: Final = re.compile(r"[^.\[\]]+")
 _MISSING: Final = object()
 
 
 def fill(value: Any, messages: Sequence[Message]) -> Any:
-    """Return `value` with every blank in its strings filled.
+    """Return `value` with every placeholder in its strings filled.
 
     Raises:
-        ModelError: nothing in the conversation fits a blank.
+        ModelError: nothing in the conversation matches a placeholder.
     """
     if isinstance(value, str):
-        whole = _BLANK.fullmatch(value)
+        whole = _PLACEHOLDER.fullmatch(value)
         if whole is not None:
             return _find(whole[1], messages)
-        return _BLANK.sub(lambda found: _as_text(_find(found[1], messages)), value)
+        return _PLACEHOLDER.sub(lambda found: _as_text(_find(found[1], messages)), value)
     if isinstance(value, dict):
         pairs = cast("dict[str, Any]", value).items()
         return {name: fill(each, messages) for name, each in pairs}
@@ -41,57 +41,57 @@ def fill(value: Any, messages: Sequence[Message]) -> Any:
 
 
 def fill_text(text: str, messages: Sequence[Message]) -> str:
-    """Return a text with its blanks filled; what is no text stands there as JSON."""
+    """Return a text with its placeholders filled; values that are not text become JSON."""
     return _as_text(fill(text, messages))
 
 
-def check_blanks(value: Any) -> Iterator[str]:
-    """Tell what is wrong with the blanks of a value, before anything is filled."""
+def check_placeholders(value: Any) -> Iterator[str]:
+    """Yield what is wrong with the placeholders of a value, before any is filled."""
     if isinstance(value, str):
-        for found in _BLANK.finditer(value):
+        for found in _PLACEHOLDER.finditer(value):
             yield from _check_pattern(found[1])
     elif isinstance(value, dict):
         for each in cast("dict[str, Any]", value).values():
-            yield from check_blanks(each)
+            yield from check_placeholders(each)
     elif isinstance(value, list):
         for each in cast("list[object]", value):
-            yield from check_blanks(each)
+            yield from check_placeholders(each)
 
 
-def _check_pattern(blank: str) -> Iterator[str]:
-    if not blank.startswith("/"):
+def _check_pattern(placeholder: str) -> Iterator[str]:
+    if not placeholder.startswith("/"):
         return
     try:
-        groups = re.compile(blank[1:-1]).groups
+        groups = re.compile(placeholder[1:-1]).groups
     except re.error as error:
-        yield f"{{{{{blank}}}}} is no regular expression: {error}"
+        yield f"{{{{{placeholder}}}}} is not a regular expression: {error}"
         return
     if not groups:
-        yield f"{{{{{blank}}}}} needs a group in brackets: what it shall be filled with"
+        yield f"{{{{{placeholder}}}}} needs a group in parentheses: the text to fill in"
 
 
-def _find(blank: str, messages: Sequence[Message]) -> Any:
-    if blank.startswith("/"):
-        pattern = re.compile(blank[1:-1])
+def _find(placeholder: str, messages: Sequence[Message]) -> Any:
+    if placeholder.startswith("/"):
+        pattern = re.compile(placeholder[1:-1])
         matches = (pattern.search(message.text) for message in reversed(messages))
         found: Any = next((match[1] for match in matches if match and match[1] is not None), None)
         if found is not None:
             return found
     else:
-        tool, _, path = blank.rpartition(":")
+        tool, _, path = placeholder.rpartition(":")
         for value in _results(messages, tool.strip()):
             found = _at(value, path.strip())
             if found is not _MISSING:
                 return found
     raise ModelError(
-        f"The script has the blank {{{{{blank}}}}}, and nothing in the conversation fits it.",
-        kind="script_blank",
+        f"Nothing in the conversation matches the script's placeholder {{{{{placeholder}}}}}.",
+        kind="script_placeholder",
         retryable=False,
     )
 
 
 def _results(messages: Sequence[Message], tool: str) -> Iterator[Any]:
-    """Walk the tool results that are JSON, the newest first."""
+    """Yield the tool results that are JSON, the newest first."""
     for message in reversed(messages):
         if message.role != "tool" or (tool and message.tool_name != tool):
             continue
@@ -100,17 +100,17 @@ def _results(messages: Sequence[Message], tool: str) -> Iterator[Any]:
         try:
             yield msgspec.json.decode(message.text)
         except msgspec.DecodeError:
-            continue  # Prose; a path leads nowhere in it.
+            continue  # Not JSON: a path finds nothing in it.
 
 
 def _at(value: Any, path: str) -> Any:
-    for place in _PLACE.findall(path):
+    for key in _KEY.findall(path):
         if isinstance(value, dict):
-            value = cast("dict[str, Any]", value).get(place, _MISSING)
-        elif isinstance(value, list) and place.lstrip("-").isdigit():
+            value = cast("dict[str, Any]", value).get(key, _MISSING)
+        elif isinstance(value, list) and key.lstrip("-").isdigit():
             items = cast("list[object]", value)
-            number = int(place)
-            value = items[number] if -len(items) <= number < len(items) else _MISSING
+            index = int(key)
+            value = items[index] if -len(items) <= index < len(items) else _MISSING
         else:
             return _MISSING
     return value

@@ -1,4 +1,4 @@
-"""How a Python function runs as a tool: sync ones off the loop, results as text or parts."""
+"""How a Python function runs as a tool: sync ones in a thread, results as text or parts."""
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -40,8 +40,8 @@ def parts_of(value: object) -> tuple[Part, ...]:
     return () if value is None else (part_of(value),)
 
 
-def gives_parts(function: Callable[..., Any]) -> bool:
-    """Tell by its return annotation whether a function gives parts."""
+def returns_parts(function: Callable[..., Any]) -> bool:
+    """Return whether a function's return annotation mentions parts."""
     return _mentions_part(get_type_hints(function).get("return"))
 
 
@@ -57,7 +57,7 @@ def run_function(function: Callable[..., Any], *, rich: bool) -> Callable[[dict[
         return convert(await function(**arguments))
 
     async def run_sync(arguments: dict[str, Any]) -> Any:
-        # Abandoned on cancel: a thread cannot be stopped, and the run shall not wait for it.
+        # Abandoned on cancel: a thread cannot be stopped, and the run must not wait for it.
         call = partial(function, **arguments)
         value = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
         # A decorated async function looks like a sync one until it is called.
@@ -86,8 +86,8 @@ def stream_function(
     async def stream_sync(arguments: dict[str, Any]) -> AsyncIterator[Any]:
         chunks = cast("Iterator[object]", function(**arguments))
         while True:
-            step = partial(next, chunks, _END)
-            chunk = await anyio.to_thread.run_sync(step, abandon_on_cancel=True)
+            advance = partial(next, chunks, _END)
+            chunk = await anyio.to_thread.run_sync(advance, abandon_on_cancel=True)
             if chunk is _END:
                 return
             yield convert(chunk)

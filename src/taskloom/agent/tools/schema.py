@@ -1,8 +1,8 @@
 """From a typed Python function to a JSON schema, and from JSON arguments back to Python.
 
-The signature becomes a msgspec struct: its JSON schema is what the model is told, and
-converting to it is the check. Descriptions come from `Annotated[..., Meta(...)]` or from the
-`Args:` section of the docstring.
+The signature becomes a msgspec struct: the model gets its JSON schema, and converting arguments to
+it is the check. Descriptions come from `Annotated[..., Meta(...)]` or from the `Args:` section of
+the docstring.
 """
 
 import copy
@@ -13,24 +13,20 @@ from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
-from taskloom.agent.errors import InvalidToolError
+from taskloom.agent.errors import InvalidToolError, ToolArgumentsError
 
 _PATH = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _ARG = re.compile(r"^\s+\**(?P<name>\w+)(?:\s*\([^)]*\))?:\s*(?P<text>.+)$")
 
 
-class ToolArgumentsError(Exception):
-    """The arguments do not fit; the message says which and why."""
-
-
 def description(function: Callable[..., Any]) -> str:
-    """Return the docstring up to its sections."""
+    """Return the docstring without its sections."""
     text = inspect.getdoc(function) or ""
     return re.split(r"\n\s*(?:Args|Returns|Raises|Yields|Example|Examples):\s*\n", text)[0].strip()
 
 
-def argument_texts(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what the docstring's `Args:` section says of each argument."""
+def argument_descriptions(function: Callable[..., Any]) -> dict[str, str]:
+    """Return the description of each argument in the docstring's `Args:` section."""
     text = inspect.getdoc(function) or ""
     found = re.search(r"\n\s*Args:\s*\n(?P<body>.*?)(?:\n\s*\n|\n\S|\Z)", text, re.DOTALL)
     lines = found["body"].splitlines() if found else []
@@ -41,25 +37,26 @@ def arguments_type(function: Callable[..., Any], name: str) -> type[msgspec.Stru
     """Return a struct with one field for each parameter.
 
     Raises:
-        InvalidToolError: a parameter has no annotation, or cannot be given by name.
+        InvalidToolError: a parameter has no annotation, or cannot be passed by name.
     """
     hints = _hints(function, name)
-    told = argument_texts(function)
+    descriptions = argument_descriptions(function)
     fields: list[tuple[str, Any, Any]] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise InvalidToolError(
-                f"Tool `{name}`: parameter `{parameter.name}` cannot be given by name; "
+                f"Tool `{name}`: parameter `{parameter.name}` cannot be passed by name; "
                 "use plain named parameters."
             )
         if parameter.name not in hints:
             raise InvalidToolError(
-                f"Tool `{name}`: parameter `{parameter.name}` has no annotation; the model is "
-                "told the types, so write one, such as `str`."
+                f"Tool `{name}`: parameter `{parameter.name}` has no annotation; the model "
+                "needs its type, so add one, such as `str`."
             )
         annotation = hints[parameter.name]
-        if parameter.name in told:
-            annotation = Annotated[annotation, msgspec.Meta(description=told[parameter.name])]
+        if parameter.name in descriptions:
+            meta = msgspec.Meta(description=descriptions[parameter.name])
+            annotation = Annotated[annotation, meta]
         fields.append((parameter.name, annotation, _default(parameter)))
     return msgspec.defstruct(f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
 
@@ -69,8 +66,8 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
         return get_type_hints(function, include_extras=True)
     except NameError as error:
         raise InvalidToolError(
-            f"Tool `{name}`: {error}; a type in an annotation must be known at the top of the "
-            "module, not only inside a function or for type checkers."
+            f"Tool `{name}`: {error}; define or import the annotated type at the top of the "
+            "module, not inside a function or under `TYPE_CHECKING`."
         ) from error
 
 
@@ -84,15 +81,15 @@ def _default(parameter: inspect.Parameter) -> Any:
 
 
 def json_schema(type_: type[msgspec.Struct], tool: str) -> dict[str, Any]:
-    """Return the schema of an arguments struct, without a detour over `$ref` at its top.
+    """Return the JSON schema of an arguments struct, without a `$ref` at its top.
 
     Raises:
-        InvalidToolError: a parameter's type has no JSON form.
+        InvalidToolError: a parameter's type has no JSON schema.
     """
     try:
         _, parts = msgspec.json.schema_components([type_], ref_template="#/$defs/{name}")
     except TypeError as error:
-        raise InvalidToolError(f"Tool `{tool}`: a parameter has no JSON form: {error}") from error
+        raise InvalidToolError(f"Tool `{tool}`: a parameter has no JSON schema: {error}") from error
     schema = dict(parts.pop(type_.__name__))
     schema.pop("title", None)
     if parts:
@@ -101,7 +98,7 @@ def json_schema(type_: type[msgspec.Struct], tool: str) -> dict[str, Any]:
 
 
 def check_struct(type_: type[msgspec.Struct]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Return a function that turns JSON arguments into Python ones, or raises ArgumentsWrong."""
+    """Return a function that converts JSON arguments, or raises ToolArgumentsError."""
     names = type_.__struct_fields__
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,9 +112,9 @@ def check_struct(type_: type[msgspec.Struct]) -> Callable[[Mapping[str, Any]], d
 
 
 def reason(error: msgspec.ValidationError) -> str:
-    """Word a msgspec error so that a model knows which argument is meant."""
+    """Return a msgspec error in words that name the argument."""
     text = str(error).replace("Object missing required field", "missing argument")
-    text = text.replace("Object contains unknown field", "there is no argument")
+    text = text.replace("Object contains unknown field", "unknown argument")
     found = _PATH.search(text)
     if not found:
         return text

@@ -1,13 +1,14 @@
 """Check JSON arguments against a JSON schema that did not come from a Python function.
 
-Tools of other programs bring schemas of their own. This knows the words such schemas use to
-say what an argument may be; words it does not know it lets pass, since the tool checks too.
+Tools of other programs have schemas of their own. This checks the keywords that such schemas use
+and ignores the others, since the tool checks its arguments too. The library `jsonschema` does
+more; the core has three dependencies, and this is not worth a fourth.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from taskloom.agent.tools.schema import ToolArgumentsError
+from taskloom.agent.errors import ToolArgumentsError
 
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
@@ -25,7 +26,7 @@ def _number(value: object) -> bool:
 
 
 def check_schema(schema: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Return a function that passes arguments through, or raises ArgumentsWrong."""
+    """Return a function that returns the arguments as they are, or raises ToolArgumentsError."""
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
         value = dict(arguments)
@@ -60,7 +61,7 @@ def _resolve(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str,
         return schema
     found: Any = root
     for step in ref[2:].split("/"):
-        found = found.get(step, {}) if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # a schema of somebody else
+        found = found.get(step, {}) if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # a schema of another program
     return cast("Mapping[str, Any]", found)
 
 
@@ -100,7 +101,7 @@ def _check_object(
         elif schema.get("additionalProperties") is False:
             known = ", ".join(f"`{known}`" for known in properties) or "none"
             raise ToolArgumentsError(
-                f"there is no argument `{_join(path, name)}`; there are: {known}"
+                f"unknown argument `{_join(path, name)}`; the arguments are: {known}"
             )
 
 

@@ -1,12 +1,12 @@
-"""A tool: what the model is told, how its arguments are checked, and how it is run.
+"""A tool: what the model sees of it, how its arguments are checked, and how it runs.
 
-There are four kinds, by what a tool gives back: text, a stream of text, parts, a stream of
-parts. A typed function says by its own shape which it is; an object has the method of its
-kind. Wrappers are asked only for the kind that the tool itself is.
+There are four kinds of tools, by their result: text, a stream of text, parts, a stream of parts.
+The signature of a function decides its kind; an object has the method of its kind. Only the
+wrappers of that kind are called.
 """
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias, overload, runtime_checkable
 
@@ -14,14 +14,13 @@ from msgspec import Struct
 
 from taskloom.agent.chat_model import ToolInfo
 from taskloom.agent.errors import InvalidToolError
-from taskloom.agent.messages import Part
-from taskloom.agent.tools.function import gives_parts, parts_of, run_function, stream_function
+from taskloom.agent.tools.function import returns_parts, run_function, stream_function
 from taskloom.agent.tools.schema import arguments_type, check_struct, description, json_schema
 from taskloom.agent.tools.schema_check import check_schema
 
 
 class ToolKind(StrEnum):
-    """What a tool gives back."""
+    """What a tool returns."""
 
     TEXT = "text"
     STREAM = "stream"
@@ -36,8 +35,8 @@ Check: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
 class Tool(Struct, frozen=True, eq=False):
     """A tool as the loop runs it. Made by `tool`, `as_tool` or `Agent.as_tool`.
 
-    `idempotent` is a promise: running a call twice does no more than running it once. After a
-    crash such a call is simply run again, any other is reported to the model.
+    `idempotent` promises that running a call twice has the effect of running it once. After a
+    crash such a call runs again; any other is reported to the model.
     """
 
     info: ToolInfo
@@ -48,7 +47,7 @@ class Tool(Struct, frozen=True, eq=False):
 
     @property
     def name(self) -> str:
-        """The name the model calls it by."""
+        """The name that the model calls."""
         return self.info.name
 
 
@@ -61,12 +60,12 @@ class ToolObject(Protocol):
 
     @property
     def info(self) -> ToolInfo:
-        """What the model is told."""
+        """The tool as the model sees it."""
         ...
 
 
 ToolLike: TypeAlias = Tool | ToolObject | Callable[..., Any]
-"""What may stand in a list of tools."""
+"""What `Agent(tools=[…])` accepts."""
 
 _METHODS = {
     ToolKind.TEXT: "call",
@@ -95,14 +94,14 @@ def tool(
     idempotent: bool = False,
     rich: bool | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a tool of a typed function; as a decorator with or without options.
+    """Make a tool from a typed function; a decorator with or without options.
 
     Args:
         function: sync (it then runs in a thread), async, or a generator of either.
         name: the name for the model; the function's by default.
         description: the purpose for the model; the docstring by default.
-        idempotent: running a call again after a crash does no harm.
-        rich: it gives parts; by default its return annotation says so.
+        idempotent: a call may run again after a crash.
+        rich: it returns parts; by default its return annotation decides.
     """
 
     def make(function: Callable[..., Any]) -> Tool:
@@ -116,9 +115,9 @@ def _from_function(
 ) -> Tool:
     name = name or getattr(function, "__name__", "")
     if not name.isidentifier():
-        raise InvalidToolError(f"{function!r} has no name a model could call; give `name=`.")
+        raise InvalidToolError(f"{function!r} has no name that a model could call; pass `name=`.")
     arguments = arguments_type(function, name)
-    is_rich = gives_parts(function) if rich is None else rich
+    is_rich = returns_parts(function) if rich is None else rich
     streams = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     info = ToolInfo(name, text or description(function), json_schema(arguments, name))
     if streams:
@@ -131,10 +130,10 @@ def _from_function(
 
 
 def as_tool(thing: ToolLike) -> Tool:
-    """Return the tool that `thing` is.
+    """Return a function, tool object or tool as a `Tool`.
 
     Raises:
-        InvalidToolError: it is none.
+        InvalidToolError: it is none of these.
     """
     if isinstance(thing, Tool):
         return thing
@@ -142,7 +141,7 @@ def as_tool(thing: ToolLike) -> Tool:
         return _from_object(thing)
     if callable(thing):
         return tool(thing)
-    raise InvalidToolError(f"{thing!r} is neither a function nor a tool object.")
+    raise InvalidToolError(f"{thing!r} is not a tool: pass a function or an object with `info`.")
 
 
 def _from_object(thing: ToolObject) -> Tool:
@@ -152,11 +151,6 @@ def _from_object(thing: ToolObject) -> Tool:
             idempotent = bool(getattr(thing, "idempotent", False))
             return Tool(thing.info, kind, check_schema(thing.info.parameters), run, idempotent)
     raise InvalidToolError(
-        f"Tool `{thing.info.name}` has `info` but none of the methods "
+        f"Tool `{thing.info.name}` has `info` but no method; add one of "
         f"{', '.join(_METHODS.values())}."
     )
-
-
-def rich_result(value: object) -> Sequence[Part]:
-    """Return what a rich tool gave as a sequence of parts."""
-    return parts_of(value)

@@ -1,7 +1,7 @@
-"""How a workspace reaches files and runs programs: here on the disk, or wherever its owner says.
+"""How a workspace reads files and runs programs: on this machine, or through a client.
 
-An editor's door gives its own: the editor knows text that was not saved yet, and shows the
-terminal a program runs in. What may be reached at all is decided before, in `ground`.
+An editor provides its own: it knows text that is not saved yet, and shows the terminal that a
+program runs in. Which paths are allowed is decided before, in `context`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,16 +18,16 @@ class TextFiles(Protocol):
     """Whole text files, by their resolved paths."""
 
     async def read(self, path: Path) -> str:
-        """Return a file's text, with its line ends as they are; OSError or ValueError if not."""
+        """Return a file's text with its line ends unchanged; OSError or ValueError if it cannot."""
         ...
 
     async def write(self, path: Path, text: str) -> None:
-        """Make a file or replace its text; OSError if it cannot be."""
+        """Create a file or replace its text; OSError if it cannot."""
         ...
 
 
 class Commands(Protocol):
-    """Programs, each run to its end."""
+    """Runs programs, each to its end."""
 
     async def run(
         self,
@@ -37,7 +37,7 @@ class Commands(Protocol):
         *,
         timeout_s: float,
     ) -> Finished:
-        """Run a program to its end or its time; nothing it started outlives this call."""
+        """Run a program until it ends or times out; no process it started outlives this call."""
         ...
 
 
@@ -45,11 +45,11 @@ class DiskFiles:
     """The files of this machine."""
 
     async def read(self, path: Path) -> str:
-        """Read a file; bytes and not text, so that line ends stay what they are."""
+        """Read a file as bytes, so that line ends stay unchanged."""
         return (await anyio.to_thread.run_sync(path.read_bytes)).decode("utf-8")
 
     async def write(self, path: Path, text: str) -> None:
-        """Put new text in place of a file in one step."""
+        """Replace a file's text in one step."""
         await anyio.to_thread.run_sync(write_file, path, text.encode("utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""run_command: one program with its arguments, no shell, with permission and bounds."""
+"""run_command: one program with its arguments, without a shell, with permission and limits."""
 
 from typing import Annotated, Final
 

@@ -1,4 +1,4 @@
-"""What every workspace tool stands on: the directory, the one who permits, the texts."""
+"""What every workspace tool shares: the directory, the permit, the texts."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from taskloom.agent.tools.function import run_function
 from taskloom.agent.tools.schema import arguments_type, check_struct, json_schema
 from taskloom.agent.tools.tool import Tool, ToolKind
 from taskloom.agent.workspace.backends import Commands, LocalCommands, TextFiles
-from taskloom.agent.workspace.paths import is_secret, resolve, shown
+from taskloom.agent.workspace.paths import is_secret, resolve_path, shown
 from taskloom.agent.workspace.permission import NotPermittedError, PermissionRequest, Permit
 from taskloom.agent.workspace.workspace_texts import WorkspaceTexts
 
@@ -26,37 +26,37 @@ class WorkspaceContext(Struct, frozen=True):
     environment: Mapping[str, str]
     also: tuple[Path, ...] = ()
     files: TextFiles | None = None
-    """Where texts are read and written; None for the disk, which can be read in pieces too."""
+    """Where texts are read and written; None for the disk, which can be read in chunks too."""
     commands: Commands = LocalCommands()
 
     def resolve(self, path: str) -> Path:
-        """Return where a path really is.
+        """Return a path with its symbolic links resolved.
 
         Raises:
-            OutsideWorkspaceError: it leads out.
+            OutsideWorkspaceError: it is outside the workspace.
         """
-        return resolve(self.root, path, self.also)
+        return resolve_path(self.root, path, self.also)
 
-    def home(self, real: Path) -> Path:
-        """Return the directory, resolved, of which a resolved path is a part."""
+    def root_of(self, real: Path) -> Path:
+        """Return the directory of the workspace, resolved, that contains a resolved path."""
         roots = [one.resolve() for one in (self.root, *self.also)]
         return next(one for one in roots if real.is_relative_to(one))
 
     def shown(self, real: Path) -> str:
         """Return a resolved path as the model knows it."""
-        home = self.home(real)
-        return shown(home, real) if home == self.root.resolve() else str(real)
+        root = self.root_of(real)
+        return shown(root, real) if root == self.root.resolve() else str(real)
 
     def is_secret(self, real: Path) -> bool:
-        """Tell whether a resolved path looks like it holds a secret."""
-        return is_secret(self.home(real), real)
+        """Return whether a resolved path looks like it holds a secret."""
+        return is_secret(self.root_of(real), real)
 
     async def readable(self, path: str) -> Path:
         """Return a path that may be read; a secret needs permission.
 
         Raises:
-            OutsideWorkspaceError: it leads out.
-            NotPermittedError: it is a secret, and the answer was no.
+            OutsideWorkspaceError: it is outside the workspace.
+            NotPermittedError: it is a secret, and permission was refused.
         """
         real = self.resolve(path)
         if self.is_secret(real):
@@ -66,10 +66,10 @@ class WorkspaceContext(Struct, frozen=True):
         return real
 
     async def ask_to_write(self, real: Path, before: str | None, after: str | None) -> None:
-        """Ask whether a file may be given another text.
+        """Ask for permission to change a file's text.
 
         Raises:
-            NotPermittedError: the answer was no.
+            NotPermittedError: permission was refused.
         """
         secret = self.is_secret(real)
         request = PermissionRequest(
@@ -81,7 +81,7 @@ class WorkspaceContext(Struct, frozen=True):
         """Ask for permission.
 
         Raises:
-            NotPermittedError: the answer was no.
+            NotPermittedError: permission was refused.
         """
         if not await self.permit(request):
             what = request.path or " ".join(request.command)
@@ -93,7 +93,7 @@ class WorkspaceContext(Struct, frozen=True):
 def make_tool(
     function: Callable[..., Any], description: str, *, idempotent: bool, **arguments: str
 ) -> Tool:
-    """Make a tool whose texts are not its docstring's, so that they can be in any language."""
+    """Make a tool with these descriptions in place of its docstring: they can be translated."""
     name = function.__name__
     type_ = arguments_type(function, name)
     schema = msgspec.json.decode(msgspec.json.encode(json_schema(type_, name)))

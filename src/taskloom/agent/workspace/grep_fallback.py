@@ -1,9 +1,9 @@
-"""What stands in for ripgrep: a program of its own, since a pattern may take forever.
+"""A replacement for ripgrep, run as a program of its own: a pattern may take forever.
 
-Python's matching holds the whole interpreter, so a thread would not do: the run could neither
-go on nor be cancelled. It is started by its path, isolated, and needs the standard library only.
+Python's regular expressions hold the interpreter lock, so a thread would block the whole run. The
+file is started by its path, isolated, and needs the standard library only.
 
-    python -I -S scan.py PATTERN GLOB TARGET LINES_MAX LINE_CHARS_MAX SKIPPED...
+    python -I -S grep_fallback.py PATTERN GLOB TARGET LINES_MAX LINE_CHARS_MAX SKIPPED...
 """
 
 import os
@@ -45,7 +45,7 @@ def _files(target: Path, skipped: frozenset[str]) -> Iterator[Path]:
 
 
 def _text(file: Path) -> str:
-    """Return the text of a file; nothing if it is none, or not ours to read."""
+    """Return the text of a file; empty if it is binary or cannot be read."""
     try:
         data = file.read_bytes()
     except OSError:

@@ -1,14 +1,17 @@
-"""Which paths a workspace tool may touch: inside the directory, and nothing secret unasked.
+"""Which paths a workspace tool may use: inside the directory, and secrets only with permission.
 
-Symbolic links are resolved before anything is decided, so a link that leads outside is outside.
-What names of secrets look like is one list here. The check happens before the file is opened;
-it keeps a model honest and is no wall against another program that swaps files meanwhile.
+Symbolic links are resolved before the check, so a link that leads outside is outside. The patterns
+of secret names are one list here. The check happens before the file is opened: it stops a model,
+not another program that swaps files in between.
 """
 
 import fnmatch
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+
+from taskloom.agent.errors import ToolError
+from taskloom.errors import Code
 
 SECRET_NAMES: Final = (
     *(".env", ".env.*", "*.env", ".envrc", ".git-credentials", "*.ppk"),
@@ -20,29 +23,31 @@ SECRET_FOLDERS: Final = (".ssh", ".aws", ".gnupg", ".azure", ".gcloud", ".kube",
 HARMLESS: Final = (".env.example", ".env.sample", ".env.template", "*.pub")
 
 
-class OutsideWorkspaceError(Exception):
-    """A path that leads out of the workspace."""
+class OutsideWorkspaceError(ToolError):
+    """A path leads out of the workspace; use one inside it."""
+
+    CODE = Code.PERMISSION_DENIED
 
 
-def resolve(root: Path, path: str, also: Sequence[Path] = ()) -> Path:
-    """Return where a path inside the workspace, or one of its other directories, really is.
+def resolve_path(root: Path, path: str, also: Sequence[Path] = ()) -> Path:
+    """Return a path inside the workspace or its other directories, symbolic links resolved.
 
     Raises:
-        OutsideWorkspaceError: it leads out.
+        OutsideWorkspaceError: it is outside of them.
     """
     real_root = root.resolve()
     if "\0" in path:
-        raise OutsideWorkspaceError("a path cannot hold a zero byte")
+        raise OutsideWorkspaceError("A path cannot contain a zero byte.")
     real = (real_root / path).resolve()
     if not any(real.is_relative_to(one.resolve()) for one in (root, *also)):
         raise OutsideWorkspaceError(
-            f"`{path}` is outside the workspace; use paths inside it, such as `src/main.py`"
+            f"`{path}` is outside the workspace; use a path inside it, such as `src/main.py`."
         )
     return real
 
 
 def is_secret(root: Path, real: Path) -> bool:
-    """Tell whether a resolved path looks like it holds a secret."""
+    """Return whether a resolved path looks like it holds a secret."""
     inside = real.relative_to(root.resolve())
     if any(part.lower() in SECRET_FOLDERS for part in inside.parts):
         return True

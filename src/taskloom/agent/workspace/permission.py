@@ -1,9 +1,12 @@
-"""Who is asked before a tool writes, runs a command or opens a secret."""
+"""Permission to write, to run a command or to read a secret."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+
+from taskloom.agent.errors import ToolError
+from taskloom.errors import Code
 
 Action: TypeAlias = Literal["read_secret", "write", "run"]
 
@@ -11,8 +14,8 @@ Action: TypeAlias = Literal["read_secret", "write", "run"]
 class PermissionRequest(Struct, frozen=True):
     """What a tool is about to do: to which path, or with which command.
 
-    `target` is the path resolved. For a write, `after` is the file's text as it would be and
-    `before` as it is; both are None where the texts are too long to be shown.
+    `target` is the resolved path. For a write, `before` is the file's text now and `after` the text
+    it would get; both are None if the texts are too long to show.
     """
 
     action: Action
@@ -25,18 +28,20 @@ class PermissionRequest(Struct, frozen=True):
 
 
 Permit: TypeAlias = Callable[[PermissionRequest], Awaitable[bool]]
-"""Says yes or no. It may ask a person, and may `interrupt` the run to do so."""
+"""Returns whether the action is allowed. It may ask a person, also with `interrupt`."""
 
 
-class NotPermittedError(Exception):
-    """Whoever was asked said no."""
+class NotPermittedError(ToolError):
+    """The permit refused an action; do without it, or ask the user."""
+
+    CODE = Code.PERMISSION_DENIED
 
 
 async def refuse_all(_: PermissionRequest) -> bool:
-    """Say no: what holds until somebody gives the workspace a `permit`."""
+    """Refuse everything: the default of a workspace."""
     return False
 
 
 async def allow_all(_: PermissionRequest) -> bool:
-    """Say yes to everything: for throw-away directories and tests."""
+    """Allow everything: for throw-away directories and tests."""
     return True

@@ -1,4 +1,4 @@
-"""Running a program: output bounded, time bounded, and its whole process group ended."""
+"""Runs a program with limits on its output and time, and kills its whole process group."""
 
 import os
 import re
@@ -14,22 +14,21 @@ import anyio.abc
 from msgspec import Struct
 
 OUTPUT_BYTES_MAX: Final = 60_000
-"""Of this the first and the last half are kept: errors tend to stand at either end."""
+"""Of longer output the beginning and the end are kept: errors tend to be at either end."""
 
-
-REST_S: Final = 1.0
-"""How long after a program's end its output may take: what it wrote is in the pipe by then."""
+DRAIN_S: Final = 1.0
+"""How long to read on after a program's end: what it wrote is in the pipe by then."""
 
 SECRET_VARIABLE: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 
 
 def harmless_environment() -> dict[str, str]:
-    """Return the environment of this process without what looks like a secret."""
+    """Return the environment of this process without variables that look like secrets."""
     return {name: value for name, value in os.environ.items() if not SECRET_VARIABLE.search(name)}
 
 
 class Finished(Struct, frozen=True):
-    """A program that has ended, by itself or not."""
+    """The end of a program: exit code, output, and whether it timed out."""
 
     code: int | None
     output: str
@@ -37,7 +36,7 @@ class Finished(Struct, frozen=True):
     left_out_bytes: int
 
 
-class _Ends:
+class _HeadAndTail:
     """Keeps the beginning and the end of a stream."""
 
     def __init__(self, limit: int) -> None:
@@ -48,9 +47,9 @@ class _Ends:
 
     def add(self, data: bytes) -> None:
         self.total += len(data)
-        room = self._half - len(self._head)
-        self._head += data[:room]
-        self._tail = (self._tail + data[room:])[-self._half :]
+        free = self._half - len(self._head)
+        self._head += data[:free]
+        self._tail = (self._tail + data[free:])[-self._half :]
 
     @property
     def left_out(self) -> int:
@@ -65,7 +64,7 @@ class _Ends:
 async def run_bounded(
     command: Sequence[str], directory: Path, environment: Mapping[str, str], *, timeout_s: float
 ) -> Finished:
-    """Run a program to its end or its time; nothing it started outlives this call."""
+    """Run a program until it ends or times out; no process it started outlives this call."""
     process = await anyio.open_process(
         command,
         cwd=directory,
@@ -73,9 +72,9 @@ async def run_bounded(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        start_new_session=True,  # Its own group, so that it can be ended with all its children.
+        start_new_session=True,  # A group of its own, to kill it with all its children.
     )
-    kept = _Ends(OUTPUT_BYTES_MAX)
+    kept = _HeadAndTail(OUTPUT_BYTES_MAX)
     try:
         with anyio.move_on_after(timeout_s) as limit:
             await _follow(process, kept)
@@ -84,19 +83,19 @@ async def run_bounded(
     return Finished(process.returncode, kept.text, limit.cancelled_caught, kept.left_out)
 
 
-async def _follow(process: anyio.abc.Process, kept: _Ends) -> None:
+async def _follow(process: anyio.abc.Process, kept: _HeadAndTail) -> None:
     """Read until the program has ended, and then what is left in the pipe.
 
-    Children that it left behind hold the pipe open; they are not waited for.
+    Children that it left behind hold the pipe open; do not wait for them.
     """
     async with anyio.create_task_group() as group:
         group.start_soon(_read, process, kept)
         await process.wait()
         _kill_group(process)
-        group.cancel_scope.deadline = anyio.current_time() + REST_S
+        group.cancel_scope.deadline = anyio.current_time() + DRAIN_S
 
 
-async def _read(process: anyio.abc.Process, kept: _Ends) -> None:
+async def _read(process: anyio.abc.Process, kept: _HeadAndTail) -> None:
     assert process.stdout is not None
     with suppress(anyio.EndOfStream):
         while True:
@@ -104,7 +103,7 @@ async def _read(process: anyio.abc.Process, kept: _Ends) -> None:
 
 
 async def _end_group(process: anyio.abc.Process) -> None:
-    """Kill what is left of the group and wait for the program itself."""
+    """Kill the rest of the group and wait for the program itself."""
     _kill_group(process)
     with anyio.CancelScope(shield=True):
         await process.aclose()

@@ -1,4 +1,4 @@
-"""read_file and list_dir: bounded, numbered, and honest about what was left out."""
+"""read_file and list_dir: with limits, and a note where something was left out."""
 
 import io
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ LINES_MAX: Final = 2000
 LINE_CHARS_MAX: Final = 2000
 OUTPUT_CHARS_MAX: Final = 100_000
 ENTRIES_MAX: Final = 1000
-"""What a model can still make use of; more only pushes other things out of its context."""
+"""As much as a model can use; more would only push other things out of its context."""
 
 
 def read_tool(context: WorkspaceContext) -> Tool:
@@ -69,11 +69,11 @@ def _numbered(context: WorkspaceContext, text: TextIO, offset: int, limit: int) 
 
 
 def _lines(text: TextIO) -> Iterator[str]:
-    """Yield the beginning of each line; a line of gigabytes is never whole in memory."""
-    while piece := text.readline(LINE_CHARS_MAX):
-        yield piece.rstrip("\n")
-        while piece and not piece.endswith("\n"):
-            piece = text.readline(LINE_CHARS_MAX)
+    """Yield the beginning of each line, and never load a very long line as a whole."""
+    while chunk := text.readline(LINE_CHARS_MAX):
+        yield chunk.rstrip("\n")
+        while chunk and not chunk.endswith("\n"):
+            chunk = text.readline(LINE_CHARS_MAX)
 
 
 def list_tool(context: WorkspaceContext) -> Tool:

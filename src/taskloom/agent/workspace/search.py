@@ -1,4 +1,4 @@
-"""search: a regular expression over the files of the workspace, by ripgrep where it is there."""
+"""search: a regular expression over the files of the workspace, with ripgrep if installed."""
 
 import re
 import shutil
@@ -50,8 +50,8 @@ def _command(start: Path, pattern: str, glob: str) -> list[str]:
         bounds = [str(MATCHES_MAX + 1), str(LINE_CHARS_MAX)]
         python = [sys.executable, "-I", "-S", grep_fallback.__file__]
         return [*python, pattern, glob, target, *bounds, *sorted(SKIPPED)]
-    # A zero byte ends each path: it is told from the text for certain, and a line that was cut in
-    # the middle is told from a whole one. Nobody's own settings, which may follow links.
+    # --null ends each path with a zero byte: that separates it from the text, and a line that was
+    # cut has none. --no-config ignores the user's settings, which may follow links.
     options = ["--no-config", "--null"]
     options += ["--line-number", "--no-heading", "--color=never", "--hidden", "--sort=path"]
     options += ["--with-filename", *(f"--glob=!{name}" for name in sorted(SKIPPED))]
@@ -60,15 +60,15 @@ def _command(start: Path, pattern: str, glob: str) -> list[str]:
 
 
 async def _lines(context: WorkspaceContext, start: Path, pattern: str, glob: str) -> list[str]:
-    """Return `path:number:text` for each match, but of secrets only what was asked for by name."""
-    root = context.home(start)
+    """Return `path:number:text` for each match; of secrets only the file named by `path`."""
+    root = context.root_of(start)
     command = _command(start.relative_to(root), pattern, glob)
     done = await run_bounded(command, root, context.environment, timeout_s=TIMEOUT_S)
     if done.timed_out:
         raise TimeoutError(context.texts.timed_out.format(seconds=TIMEOUT_S))
     lines: list[str] = []
     for line in done.output.split("\n"):
-        path, whole, rest = line.removeprefix("./").partition("\0")
-        if whole and (root / path == start or not is_secret(root, root / path)):
+        path, separator, rest = line.removeprefix("./").partition("\0")
+        if separator and (root / path == start or not is_secret(root, root / path)):
             lines.append(f"{path if root == context.root.resolve() else root / path}:{rest}")
     return lines

@@ -1,16 +1,16 @@
-"""A project directory as an agent may use it.
+"""Tools for work in a project directory.
 
     Agent(model, tools=Workspace("project", permit=ask_me).tools())
 
-Reading is free inside the directory; writing, running commands and opening what looks like a
-secret need the permit's yes, each time. Everything returned is bounded.
+Inside the directory reading is free; writing, running a command and reading what looks like a
+secret ask the permit each time. All output is limited.
 """
 
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from taskloom.agent.model_texts import Language
+from taskloom.agent.language import Language
 from taskloom.agent.tools.tool import Tool
 from taskloom.agent.workspace.backends import Commands, LocalCommands, TextFiles
 from taskloom.agent.workspace.command import command_tool
@@ -37,19 +37,19 @@ class Workspace:
         files: TextFiles | None = None,
         commands: Commands | None = None,
     ) -> None:
-        """Name the directory and who is asked; without a permit nothing is written or run.
+        """Configure the tools; without a permit they only read.
 
         Args:
-            directory: where paths begin.
-            permit: says yes or no before anything is written, run or let out.
-            language: of what the tools say.
-            environment: of commands; by default this process's without its keys and tokens.
-            also: other directories that may be used, by their whole paths.
-            files: how texts are read and written; by default on the disk.
-            commands: how programs are run; by default here.
+            directory: the root of relative paths.
+            permit: asked before a tool writes, runs a command or reads a secret.
+            language: of the tools' texts.
+            environment: of commands; by default that of this process without keys and tokens.
+            also: other directories that the tools may use, by absolute paths.
+            files: reads and writes texts; by default on the disk.
+            commands: runs programs; by default on this machine.
         """
         variables = harmless_environment() if environment is None else environment
-        self._ground = WorkspaceContext(
+        self._context = WorkspaceContext(
             Path(directory),
             permit,
             workspace_texts(language),
@@ -60,8 +60,8 @@ class Workspace:
         )
 
     def tools(self, *, writes: bool = True, commands: bool = True) -> list[Tool]:
-        """Return the tools; leave out those that write or run commands on request."""
-        context = self._ground
+        """Return the tools, optionally without those that write or run commands."""
+        context = self._context
         tools = [read_tool(context), list_tool(context), search_tool(context)]
         if writes:
             tools += [write_tool(context), edit_tool(context)]

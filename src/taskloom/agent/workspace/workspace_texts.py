@@ -1,10 +1,10 @@
-"""What the workspace tools say to the model, in each language."""
+"""What the workspace tools tell the model, in each language."""
 
 from typing import Final
 
 from msgspec import Struct
 
-from taskloom.agent.model_texts import Language, language_or_default
+from taskloom.agent.language import Translations
 
 
 class WorkspaceTexts(Struct, frozen=True, kw_only=True):
@@ -49,49 +49,49 @@ class WorkspaceTexts(Struct, frozen=True, kw_only=True):
 
 
 EN: Final = WorkspaceTexts(
-    read_file="Read a text file of the project; lines come numbered.",
+    read_file="Read a text file of the project; lines are numbered.",
     list_dir="List a directory of the project; directories end in a slash.",
-    search="Search the project's files for a regular expression; gives path:line:text.",
-    write_file="Write a file of the project whole, new or in place of the old.",
+    search="Search the project's files for a regular expression; returns path:line:text.",
+    write_file="Write a whole file of the project; creates it or replaces it.",
     edit_file="Replace a piece of text in a file of the project.",
-    run_command="Run a program in the project, without a shell; gives its output and exit code.",
+    run_command="Run a program in the project, without a shell; returns output and exit code.",
     path="Path of the file, relative to the project.",
     folder="Path of the directory, relative to the project.",
-    offset="First line, counted from 1.",
-    limit="How many lines at most.",
+    offset="First line, starting from 1.",
+    limit="Maximum number of lines.",
     pattern="Regular expression.",
-    glob="Only files that match, such as *.py.",
+    glob="Only files that match this glob, such as *.py.",
     content="The whole new content.",
-    old="The text to replace, exactly as it stands in the file, and unique in it.",
-    new="What to put in its place.",
-    replace_all="Replace every place, not only a single one.",
+    old="The text to replace, exactly as in the file; include enough context to be unique.",
+    new="The replacement.",
+    replace_all="Replace every occurrence instead of exactly one.",
     argv='The program and its arguments, one item each, such as ["pytest", "-q"].',
-    timeout_s="Seconds after which it is ended.",
+    timeout_s="Seconds after which the program is killed.",
     no_file="there is no file `{path}`; use list_dir or search to find it",
-    no_folder="there is no directory `{path}`; use list_dir to see what there is",
+    no_folder="there is no directory `{path}`; use list_dir to find it",
     is_directory="`{path}` is a directory; use list_dir",
     binary="`{path}` is not a text file",
     empty="(empty)",
-    more_lines="[more: read on with offset={number}]",
+    more_lines="[more lines: continue with offset={number}]",
     more_entries="[{number} more entries]",
     more_matches="[more than {number} matches: narrow the pattern, path or glob]",
     no_match="No match.",
     bad_pattern="the pattern is not a valid regular expression: {reason}",
     written="Wrote {chars} characters to {path}.",
-    edited="Replaced {count} in {path}.",
-    old_missing="`old` does not stand in {path}; read the file and copy the text exactly",
-    old_ambiguous="`old` stands {count} times in {path}; give more text around it, or replace_all",
+    edited="Edited {path}: {count} replaced.",
+    old_missing="`old` was not found in {path}; read the file and copy the text exactly",
+    old_ambiguous="`old` occurs {count} times in {path}; add context, or use replace_all",
     no_program="there is no program `{program}`",
     exit_code="[exit code {code}]",
-    timed_out="[ended after {seconds} s: it took too long]",
-    not_permitted="no permission to {action}: {what}. Do without it, or ask the user.",
+    timed_out="[killed after {seconds} s: timed out]",
+    not_permitted="No permission to {action}: {what}. Do without it, or ask the user.",
 )
 
 ZH: Final = WorkspaceTexts(
     read_file="读取项目中的文本文件；各行带行号。",
     list_dir="列出项目中的目录；目录名以斜杠结尾。",
     search="在项目文件中按正则表达式搜索；结果为 路径:行号:文本。",
-    write_file="写入项目中的整个文件，新建或替换旧文件。",
+    write_file="写入项目中的整个文件：新建文件或替换原有内容。",
     edit_file="替换项目文件中的一段文本。",
     run_command="在项目中运行程序，不经过 shell；返回输出和退出码。",
     path="文件路径，相对于项目目录。",
@@ -107,28 +107,24 @@ ZH: Final = WorkspaceTexts(
     argv='程序及其参数，每项一个元素，例如 ["pytest", "-q"]。',
     timeout_s="超过多少秒后终止。",
     no_file="没有文件 `{path}`；请用 list_dir 或 search 查找",
-    no_folder="没有目录 `{path}`；请用 list_dir 查看",
+    no_folder="没有目录 `{path}`；请用 list_dir 查找",
     is_directory="`{path}` 是目录；请用 list_dir",
     binary="`{path}` 不是文本文件",
     empty="（空）",
-    more_lines="[还有更多：用 offset={number} 继续读取]",
+    more_lines="[还有更多行：用 offset={number} 继续读取]",
     more_entries="[还有 {number} 项]",
     more_matches="[匹配超过 {number} 处：请缩小 pattern、path 或 glob]",
     no_match="没有匹配。",
     bad_pattern="pattern 不是有效的正则表达式：{reason}",
     written="已向 {path} 写入 {chars} 个字符。",
     edited="已在 {path} 中替换 {count} 处。",
-    old_missing="{path} 中没有 `old` 这段文本；请先读取文件并原样复制",
+    old_missing="在 {path} 中没有找到 `old`；请先读取文件并原样复制",
     old_ambiguous="`old` 在 {path} 中出现 {count} 次；请给出更多上下文，或使用 replace_all",
     no_program="没有程序 `{program}`",
     exit_code="[退出码 {code}]",
-    timed_out="[{seconds} 秒后终止：运行时间过长]",
+    timed_out="[{seconds} 秒后终止：超时]",
     not_permitted="没有权限执行 {action}：{what}。请换一种做法，或询问用户。",
 )
 
-_ALL: Final[dict[Language, WorkspaceTexts]] = {"en": EN, "zh": ZH}
-
-
-def workspace_texts(language: Language | None = None) -> WorkspaceTexts:
-    """Return the texts of a language, by default that of the process."""
-    return _ALL[language_or_default(language)]
+workspace_texts: Final = Translations(en=EN, zh=ZH)
+"""`workspace_texts(language)` returns the texts of a language."""

@@ -1,7 +1,7 @@
-"""write_file and edit_file: whole or not at all, and only with permission.
+"""write_file and edit_file: in one step, and only with permission.
 
-Permission is asked with the text as it would be, so that a person sees what is about to change.
-An edit is made anew on what is there after the answer: answers take their time.
+The permission request has the new text, so that a person sees the change. An edit is applied to
+the text that the file has after the answer, which may take a while.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from taskloom.agent.workspace.backends import DiskFiles, TextFiles
 from taskloom.agent.workspace.context import WorkspaceContext, make_tool
 
 SHOWN_BYTES_MAX: Final = 1_000_000
-"""Longer files are not read only to show a person what would change."""
+"""Longer texts are not shown to the person who is asked."""
 
 
 def write_tool(context: WorkspaceContext) -> Tool:
@@ -44,7 +44,8 @@ def edit_tool(context: WorkspaceContext) -> Tool:
         if file.is_dir() or (context.files is None and not file.is_file()):
             raise FileNotFoundError(context.texts.no_file.format(path=path))
         if context.is_secret(file):
-            await context.ask_to_write(file, None, None)  # First: what an edit says is told by it.
+            # Ask before reading: whether `old` is found already tells what the file holds.
+            await context.ask_to_write(file, None, None)
         else:
             before = await files.read(file)
             after, _ = _edited(context, before, path, old=old, new=new, every=replace_all)
@@ -79,7 +80,7 @@ def _edited(
 
 
 async def _text_to_show(files: TextFiles, file: Path) -> str | None:
-    """Return what a file holds now; None if there is none, or nothing a person could read."""
+    """Return the text of a file; None if it is missing, too long or binary."""
     if not 0 <= _size(file) <= SHOWN_BYTES_MAX:
         return None
     try:

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from msgspec import Struct
 
-from taskloom.agent.tools.schema import ToolArgumentsError
+from taskloom.agent import ToolArgumentsError
 from taskloom.middleware.plan.arguments import STATUSES, UpdateArguments
 from taskloom.middleware.plan.item import PlanItem, id_order, is_id, unique
 from taskloom.middleware.plan.plan_texts import PlanTexts

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from taskloom.agent import Tool, ToolInfo, ToolKind, send_event
-from taskloom.agent.tools.schema import check_struct
+from taskloom.agent.tools import check_struct
 from taskloom.errors import StorageError
 from taskloom.middleware.plan.arguments import (
     CreateArguments,

@@ -5,8 +5,7 @@ from typing import cast
 
 import msgspec
 
-from taskloom.agent import JsonPart, Part, TextPart, ToolError, ToolRequest
-from taskloom.agent.tools.schema import ToolArgumentsError
+from taskloom.agent import JsonPart, Part, TextPart, ToolArgumentsError, ToolError, ToolRequest
 from taskloom.middleware.reduction.notices import Notices
 from taskloom.middleware.reduction.offload import Offload, maybe_await, replace_path
 from taskloom.middleware.reduction.serialization import to_saved

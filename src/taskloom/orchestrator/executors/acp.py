@@ -26,7 +26,7 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from taskloom.agent.workspace.process import harmless_environment
+from taskloom.agent.workspace import harmless_environment
 from taskloom.errors import Code, TaskloomError
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
 

@@ -17,7 +17,7 @@ import anyio
 import anyio.abc
 import msgspec
 
-from taskloom.agent.workspace.process import harmless_environment
+from taskloom.agent.workspace import harmless_environment
 from taskloom.errors import Code, ConfigError, TaskloomError
 from taskloom.orchestrator.executors import program_supervisor
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome

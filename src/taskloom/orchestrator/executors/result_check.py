@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from taskloom.agent.tools.schema import ToolArgumentsError
-from taskloom.agent.tools.schema_check import check_schema
+from taskloom.agent import ToolArgumentsError
+from taskloom.agent.tools import check_schema
 
 _FENCE: Final = re.compile(r"\A\s*```[a-zA-Z]*\n(?P<body>.*?)\n?```\s*\Z", re.DOTALL)
 

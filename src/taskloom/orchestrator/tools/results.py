@@ -30,10 +30,10 @@ async def answered(work: Callable[[], Awaitable[Any]], most: int) -> str:
     """
     try:
         return fitting(await work(), most)
-    except TaskloomError as error:
-        raise ToolError(fitting({"error": _plain(error.as_dict())}, most)) from error
     except ToolError:
         raise
+    except TaskloomError as error:
+        raise ToolError(fitting({"error": _plain(error.as_dict())}, most)) from error
     except Exception as error:
         wrong: dict[str, Any] = {
             "code": Code.INTERNAL_ERROR.value,

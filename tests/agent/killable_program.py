@@ -1,9 +1,9 @@
-"""A program for test_kill: six tool calls with a journal, killed from inside one of them.
+"""A program for test_killed_process: six tool calls with a journal, killed inside one of them.
 
-Usage: killed_run.py DIRECTORY KILL_AT PACE KIND. KILL_AT is never, callN (tool call N, after its
-effect) or modelN (while the model thinks about reply N); there the process kills itself with
-SIGKILL. PACE is instant or slow, KIND plain or idempotent. Effects and model calls are appended
-to files at once, so that they outlive the process.
+Usage: killable_program.py DIRECTORY KILL_AT PACE KIND. The process kills itself with SIGKILL at
+KILL_AT, which is never, callN (in tool call N, after its effect) or modelN (before reply N). PACE
+is at_once or after_a_yield: whether a tool yields to the event loop before it returns. KIND is
+plain or idempotent. Effects and model calls are appended to files at once, which outlive it.
 """
 
 import os
@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-import anyio
+import anyio.lowlevel
 
 from taskloom.agent import Agent, Message, ModelRequest, call_tool, tool
 
@@ -24,8 +24,8 @@ def write(name: str, line: str) -> None:
         file.write(f"{line}\n")
 
 
-def die_at(place: str) -> None:
-    if place == KILL_AT:
+def die_at(point: str) -> None:
+    if point == KILL_AT:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -34,8 +34,8 @@ async def act(number: int) -> str:
     """Have an effect."""
     write("effects", str(number))
     die_at(f"call{number}")
-    if PACE == "slow":
-        await anyio.sleep(0.02)
+    if PACE == "after_a_yield":
+        await anyio.lowlevel.checkpoint()
     return f"did {number}"
 
 

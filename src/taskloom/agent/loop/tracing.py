@@ -1,14 +1,16 @@
-"""Spans for a run, a model call and a tool call, under the GenAI names of OpenTelemetry.
+"""Spans for a run, a model call and a tool call, with OpenTelemetry's GenAI names.
 
-The names are written here by hand, since their package still changes. Whoever wants traces
-has imported the API and set a provider; as long as nobody has, nothing is imported and no
-span is made. What people and models say is never put into a span.
+The names are written here by hand, because the package that defines them still changes. A
+program that wants traces has imported the API and set a provider; otherwise nothing is imported
+and no span is made. Prompts, replies and tool results never go into a span.
 """
 
 import sys
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final, cast
+
+from taskloom.agent.messages import Usage
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
@@ -27,9 +29,11 @@ INVOKE_AGENT: Final = "invoke_agent"
 CHAT: Final = "chat"
 EXECUTE_TOOL: Final = "execute_tool"
 
+_NO_SPAN: Final = nullcontext()
+
 
 def active_tracer() -> "Tracer | None":
-    """Return a tracer if somebody listens, else None."""
+    """Return a tracer if a provider is set, else None."""
     api = sys.modules.get("opentelemetry.trace")
     if api is None:
         return None
@@ -39,11 +43,17 @@ def active_tracer() -> "Tracer | None":
     return cast("Tracer", api.get_tracer("taskloom.agent"))
 
 
-@contextmanager
 def span(
+    tracer: "Tracer | None", operation: str, subject: str, attributes: Mapping[str, str]
+) -> "AbstractContextManager[Span | None]":
+    """Run a block inside a span, or as it is without a tracer."""
+    return _NO_SPAN if tracer is None else _span(tracer, operation, subject, attributes)
+
+
+@contextmanager
+def _span(
     tracer: "Tracer", operation: str, subject: str, attributes: Mapping[str, str]
 ) -> "Generator[Span]":
-    """Run the block inside a span; an exception is noted by its type and goes on."""
     with tracer.start_as_current_span(
         f"{operation} {subject}", attributes={OPERATION: operation, **attributes}
     ) as current:
@@ -52,3 +62,10 @@ def span(
         except Exception as error:
             current.set_attribute(ERROR_TYPE, type(error).__qualname__)
             raise
+
+
+def set_usage(current: "Span | None", usage: Usage | None) -> None:
+    """Add the token counts of a reply to its span."""
+    if current is not None and usage is not None:
+        current.set_attribute(INPUT_TOKENS, usage.input_tokens)
+        current.set_attribute(OUTPUT_TOKENS, usage.output_tokens)

@@ -1,47 +1,37 @@
 """One model call, from the outside in: failover, retry, events, wrappers, model.
 
-Only a reply that was accepted leaves here. The pieces of an attempt that was not are marked
-as superseded before the next attempt's pieces come.
+Only an accepted reply leaves here. If an attempt fails after its first chunks were sent, a
+`ModelSuperseded` event goes out before the chunks of the next attempt.
 """
 
 import anyio
 
-from taskloom.agent.agent_config import AgentConfig
-from taskloom.agent.cancellation import encodable
 from taskloom.agent.chat_model import ChatModel, Delta, ModelRequest
 from taskloom.agent.errors import HookError, ModelError, ReplyRejectedError, RetriesExhaustedError
 from taskloom.agent.events import ModelDelta, ModelSuperseded
-from taskloom.agent.messages import Message, ToolCall, new_id
+from taskloom.agent.loop.config import AgentConfig
+from taskloom.agent.loop.hooks import wrap_model
+from taskloom.agent.loop.run_context import RunContext
+from taskloom.agent.loop.tracing import CHAT, REQUEST_MODEL, set_usage, span
+from taskloom.agent.messages import Message, ToolCall, encodable, new_id
 from taskloom.agent.middleware import ModelHandler
-from taskloom.agent.middleware_chain import wrap_model
-from taskloom.agent.retry import Attempt, asks_too_much
-from taskloom.agent.run_context import RunContext
-from taskloom.agent.tracing import (
-    CHAT,
-    INPUT_TOKENS,
-    OUTPUT_TOKENS,
-    REQUEST_MODEL,
-    active_tracer,
-    span,
-)
+from taskloom.agent.retry import Attempt, asks_for_too_long_a_wait
 
 
 class ModelCaller:
-    """The model calls of one run; it remembers the model that worked."""
+    """The model calls of one run; after a failover it keeps the model that worked."""
 
-    def __init__(self, plan: AgentConfig, live: RunContext) -> None:
-        """Begin with the agent's own model."""
-        self._plan = plan
-        self._live = live
-        self._tracer = active_tracer()
-        self._tried = 0
-        self._broken: ModelSuperseded | None = None
-        self._use(plan.model)
+    def __init__(self, config: AgentConfig, context: RunContext) -> None:
+        self._config = config
+        self._context = context
+        self._models_failed = 0
+        self._superseded: ModelSuperseded | None = None
+        self._use(config.model)
 
     def _use(self, model: ChatModel) -> None:
         self._model = model
         self._handler: ModelHandler = wrap_model(
-            self._live, self._plan.hooks.wrap_model, model.generate
+            self._context, self._config.hooks.wrap_model, model.generate
         )
 
     async def ask(self, request: ModelRequest) -> Message:
@@ -52,20 +42,21 @@ class ModelCaller:
             except HookError:
                 raise
             except Exception as error:
-                successor = self._successor(error)
-                if successor is None:
+                model = self._next_model(error)
+                if model is None:
                     raise
-                self._use(successor)
+                self._use(model)
 
-    def _successor(self, error: Exception) -> ChatModel | None:
-        failover = self._plan.failover
-        self._tried += 1
+    def _next_model(self, error: Exception) -> ChatModel | None:
+        failover = self._config.failover
+        self._models_failed += 1
+        failed = self._models_failed
         if callable(failover):
-            return failover(Attempt(self._tried, error))
-        return failover[self._tried - 1] if self._tried <= len(failover) else None
+            return failover(Attempt(failed, error))
+        return failover[failed - 1] if failed <= len(failover) else None
 
     async def _ask_one_model(self, request: ModelRequest) -> Message:
-        retry, number = self._plan.retry, 1
+        retry, number = self._config.retry, 1
         while True:
             attempt = await self._attempt(request, number)
             if retry is None or not retry.should_retry(attempt):
@@ -74,54 +65,46 @@ class ModelCaller:
                 assert attempt.reply is not None
                 return attempt.reply
             self._supersede(attempt)
-            if number > retry.max_retries or asks_too_much(attempt):
+            if number > retry.max_retries or asks_for_too_long_a_wait(attempt):
                 last = attempt.error or ReplyRejectedError()
                 raise RetriesExhaustedError(number, last) from last
             await anyio.sleep(retry.wait_s(attempt))
             number += 1
 
     async def _attempt(self, request: ModelRequest, number: int) -> Attempt:
-        if self._broken is not None:
-            await self._live.emit(self._broken)
-            self._broken = None
+        if self._superseded is not None:
+            await self._context.emit(self._superseded)
+            self._superseded = None
         self._message_id = new_id("m_")
         self._streamed = False
-        if self._live.stream:
+        if self._context.stream:
             request = request.replace(on_delta=self._on_delta)
+        name = self._model.name
         try:
-            reply = await self._traced(request)
-            return Attempt(number, reply=_checked(reply).stamped(self._message_id))
+            with span(self._context.tracer, CHAT, name, {REQUEST_MODEL: name}) as current:
+                reply = _checked(await self._handler(request))
+                set_usage(current, reply.usage)
+            return Attempt(number, reply=reply.with_id(self._message_id))
         except Exception as error:  # noqa: BLE001 - a model may raise anything; retry judges it
             attempt = Attempt(number, error)
             self._supersede(attempt)
             return attempt
 
-    async def _traced(self, request: ModelRequest) -> Message:
-        if self._tracer is None:
-            return await self._handler(request)
-        model = self._model.name
-        with span(self._tracer, CHAT, model, {REQUEST_MODEL: model}) as current:
-            reply = await self._handler(request)
-            if reply.usage is not None:
-                current.set_attribute(INPUT_TOKENS, reply.usage.input_tokens)
-                current.set_attribute(OUTPUT_TOKENS, reply.usage.output_tokens)
-            return reply
-
     def _supersede(self, attempt: Attempt) -> None:
         if self._streamed:
             why = str(attempt.error or ReplyRejectedError())
-            self._broken = ModelSuperseded(self._message_id, attempt.number, why)
+            self._superseded = ModelSuperseded(self._message_id, attempt.number, why)
 
     async def _on_delta(self, delta: Delta) -> None:
         self._streamed = True
-        await self._live.emit(ModelDelta(self._message_id, delta))
+        await self._context.emit(ModelDelta(self._message_id, delta))
 
 
 def _checked(reply: object) -> Message:
     if not isinstance(reply, Message) or reply.role != "assistant":
         got = f"a {reply.role} message" if isinstance(reply, Message) else type(reply).__name__
         raise ModelError(
-            f"The model call gave {got} instead of an assistant message; a `wrap_model` hook "
+            f"The model call returned {got} instead of an assistant message; a `wrap_model` hook "
             "must return what `await call(request)` returned, changed or not.",
             kind="no_reply",
             retryable=False,
@@ -140,7 +123,7 @@ def _is_content(content: object) -> bool:
 
 
 def _is_call(call: ToolCall) -> bool:
-    return all(isinstance(value, str) for value in (call.id, call.name, call.arguments))  # pyright: ignore[reportUnnecessaryIsInstance]  # a foreign model made it
+    return all(isinstance(value, str) for value in (call.id, call.name, call.arguments))  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's model made it
 
 
 def _encodable(reply: Message) -> Message:
@@ -154,7 +137,7 @@ def _encodable(reply: Message) -> Message:
 
 
 def with_call_ids(reply: Message) -> Message:
-    """Give each tool call an id of its own: some servers give none, or the same to all."""
+    """Give each tool call a unique id: some servers send none, or the same one for all."""
     calls = reply.tool_calls
     if len({call.id for call in calls if call.id}) == len(calls):
         return reply

@@ -1,4 +1,4 @@
-"""A run that is killed goes on in a new process: nothing finished is repeated."""
+"""A run whose process was killed resumes in a new one: nothing finished is repeated."""
 
 import signal
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("killed_run.py")
+PROGRAM = Path(__file__).with_name("killable_program.py")
 
 
 def run(directory: Path, kill_at: str, pace: str, kind: str) -> subprocess.CompletedProcess[str]:
@@ -27,9 +27,9 @@ def lines(directory: Path, name: str) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.spec("AG-702")
-@pytest.mark.parametrize("pace", ["instant", "slow"])
+@pytest.mark.parametrize("pace", ["at_once", "after_a_yield"])
 @pytest.mark.parametrize("kill_at", range(6))
-def test_killed_inside_a_call_the_run_goes_on_and_names_it(
+def test_killed_inside_a_call_the_run_resumes_and_names_it(
     tmp_path: Path, kill_at: int, pace: str
 ) -> None:
     killed = run(tmp_path, f"call{kill_at}", pace, "plain")
@@ -47,8 +47,8 @@ def test_killed_inside_a_call_the_run_goes_on_and_names_it(
 @pytest.mark.spec("AG-702")
 @pytest.mark.parametrize("kill_at", [0, 3, 5])
 def test_a_killed_call_of_an_idempotent_tool_runs_again(tmp_path: Path, kill_at: int) -> None:
-    run(tmp_path, f"call{kill_at}", "instant", "idempotent")
-    done = run(tmp_path, "never", "instant", "idempotent")
+    run(tmp_path, f"call{kill_at}", "at_once", "idempotent")
+    done = run(tmp_path, "never", "at_once", "idempotent")
     counts = Counter(lines(tmp_path, "effects"))
     assert counts == {n: 2 if n == kill_at else 1 for n in range(6)}
     assert lines(tmp_path, "asked") == [0, 1, 2, 3, 4, 5, 6]
@@ -61,9 +61,9 @@ def test_a_killed_call_of_an_idempotent_tool_runs_again(tmp_path: Path, kill_at:
 def test_killed_while_the_model_thinks_no_finished_call_is_repeated(
     tmp_path: Path, kill_at: int
 ) -> None:
-    killed = run(tmp_path, f"model{kill_at}", "instant", "plain")
+    killed = run(tmp_path, f"model{kill_at}", "at_once", "plain")
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    done = run(tmp_path, "never", "instant", "plain")
+    done = run(tmp_path, "never", "at_once", "plain")
     assert lines(tmp_path, "effects") == [0, 1, 2, 3, 4, 5]
     assert lines(tmp_path, "asked") == [0, 1, 2, 3, 4, 5, 6]
     assert done.stdout.strip() == "|".join(f"did {n}" for n in range(6))
@@ -72,7 +72,7 @@ def test_killed_while_the_model_thinks_no_finished_call_is_repeated(
 @pytest.mark.slow
 @pytest.mark.spec("AG-702")
 def test_a_finished_run_gives_its_result_again_and_does_nothing(tmp_path: Path) -> None:
-    first, second = (run(tmp_path, "never", "instant", "plain") for _ in range(2))
+    first, second = (run(tmp_path, "never", "at_once", "plain") for _ in range(2))
     assert first.stdout == second.stdout != ""
     assert len(lines(tmp_path, "asked")) == 7
     assert len(lines(tmp_path, "effects")) == 6

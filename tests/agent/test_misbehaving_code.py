@@ -36,7 +36,7 @@ from taskloom.agent import (
     interrupt,
     tool,
 )
-from tests.agent.scene import add
+from tests.agent.samples import add
 
 
 async def cancelled_elsewhere() -> str:

@@ -1,4 +1,4 @@
-"""The hooks of a list of middlewares, looked up once: only those somebody wrote are here."""
+"""The hooks of a list of middlewares, found once: a hook that none overrides costs nothing."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -6,12 +6,12 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from taskloom.agent.cancellation import is_stray_cancellation
 from taskloom.agent.chat_model import ModelRequest
 from taskloom.agent.errors import HookError, ModelError
+from taskloom.agent.loop.concurrency import is_cancelled
+from taskloom.agent.loop.run_context import CALL_SITE, CallSite, RunContext
 from taskloom.agent.messages import Message
 from taskloom.agent.middleware import Middleware, ModelHandler, ToolRequest
-from taskloom.agent.run_context import SCOPE, CallSite, RunContext
 from taskloom.agent.tools.tool import ToolKind
 
 TOOL_HOOKS = {
@@ -26,7 +26,7 @@ Hook: TypeAlias = tuple[str, Callable[..., Any]]
 
 
 class Hooks(Struct, frozen=True):
-    """For each hook the middlewares that have it, in the order of the list."""
+    """For each hook the middlewares that override it, in the order of the list."""
 
     before_agent: tuple[Hook, ...]
     before_model: tuple[Hook, ...]
@@ -36,21 +36,23 @@ class Hooks(Struct, frozen=True):
     wrap_tool: dict[ToolKind, tuple[Hook, ...]]
 
 
-def resolve(middleware: Sequence[Middleware], tool_middleware: Sequence[Middleware] = ()) -> Hooks:
-    """Find the hooks that were written; agent-level tool wrappers stand outside the others."""
+def collect_hooks(
+    middleware: Sequence[Middleware], tool_middleware: Sequence[Middleware] = ()
+) -> Hooks:
+    """Return the overridden hooks; `tool_middleware` wraps tools outside of `middleware`."""
     around = (*tool_middleware, *middleware)
-    wrap_tool = {kind: _written(around, hook) for kind, hook in TOOL_HOOKS.items()}
+    wrap_tool = {kind: _overridden(around, hook) for kind, hook in TOOL_HOOKS.items()}
     return Hooks(
-        before_agent=_written(middleware, "before_agent"),
-        before_model=_written(middleware, "before_model"),
-        wrap_model=_written(middleware, "wrap_model"),
-        after_model=_written(middleware, "after_model"),
-        after_agent=_written(middleware, "after_agent"),
+        before_agent=_overridden(middleware, "before_agent"),
+        before_model=_overridden(middleware, "before_model"),
+        wrap_model=_overridden(middleware, "wrap_model"),
+        after_model=_overridden(middleware, "after_model"),
+        after_agent=_overridden(middleware, "after_agent"),
         wrap_tool=wrap_tool,
     )
 
 
-def _written(middleware: Sequence[Middleware], hook: str) -> tuple[Hook, ...]:
+def _overridden(middleware: Sequence[Middleware], hook: str) -> tuple[Hook, ...]:
     default = getattr(Middleware, hook)
     return tuple(
         (one.name, getattr(one, hook))
@@ -59,32 +61,32 @@ def _written(middleware: Sequence[Middleware], hook: str) -> tuple[Hook, ...]:
     )
 
 
-async def call_hook(live: RunContext, stage: str, hook: Hook, argument: Any) -> Any:
-    """Call one hook of a stage; what it raises names it."""
+async def call_hook(context: RunContext, stage: str, hook: Hook, argument: Any) -> Any:
+    """Call one hook of a stage; an exception leaves as a `HookError` that names the hook."""
     name, function = hook
-    token = SCOPE.set(CallSite(stage, name, live.progress.iterations))
+    token = CALL_SITE.set(CallSite(stage, name, context.state.iterations))
     try:
         return await function(argument)
     except HookError:
         raise
     except asyncio.CancelledError as error:
-        if not is_stray_cancellation():
+        if is_cancelled():
             raise
         raise HookError(name, stage, error) from error
     except Exception as error:
         raise HookError(name, stage, error) from error
     finally:
-        SCOPE.reset(token)
+        CALL_SITE.reset(token)
 
 
-def wrap_model(live: RunContext, hooks: Sequence[Hook], model: ModelHandler) -> ModelHandler:
+def wrap_model(context: RunContext, hooks: Sequence[Hook], model: ModelHandler) -> ModelHandler:
     """Nest the model wrappers around a model, the first outermost."""
     for hook in reversed(hooks):
-        model = _model_layer(live, hook, model)
+        model = _model_layer(context, hook, model)
     return model
 
 
-def _model_layer(live: RunContext, hook: Hook, inner: ModelHandler) -> ModelHandler:
+def _model_layer(context: RunContext, hook: Hook, inner: ModelHandler) -> ModelHandler:
     name, function = hook
 
     async def handle(request: ModelRequest) -> Message:
@@ -97,7 +99,7 @@ def _model_layer(live: RunContext, hook: Hook, inner: ModelHandler) -> ModelHand
                 from_inside.append(error)
                 raise
 
-        token = SCOPE.set(CallSite("wrap_model", name, live.progress.iterations))
+        token = CALL_SITE.set(CallSite("wrap_model", name, context.state.iterations))
         try:
             reply: Message = await function(request, watched)
         except (HookError, ModelError):
@@ -109,7 +111,7 @@ def _model_layer(live: RunContext, hook: Hook, inner: ModelHandler) -> ModelHand
         else:
             return reply
         finally:
-            SCOPE.reset(token)
+            CALL_SITE.reset(token)
 
     return handle
 

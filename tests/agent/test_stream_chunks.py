@@ -19,7 +19,7 @@ from taskloom.agent import (
     ToolDelta,
     ToolResult,
 )
-from tests.agent.scene import collect
+from tests.agent.samples import collect
 
 
 @pytest.mark.spec("AG-109", "AG-304")

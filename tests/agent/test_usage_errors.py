@@ -37,7 +37,7 @@ from taskloom.agent import (
     wrap_rich_tool_call,
     wrap_streaming_tool_call,
 )
-from tests.agent.scene import add
+from tests.agent.samples import add
 
 
 async def error_of(agent: Agent) -> str:

@@ -21,7 +21,7 @@ def reaches_too_far(source: Source) -> Iterator[str]:
             yield f"{source.at(found.node)}: only open_model loads it, when it is needed"
 
 
-def test_the_agent_keeps_to_its_floor() -> None:
+def test_the_agent_imports_no_higher_layer() -> None:
     agent = [source for source in python("src") if source.room == "agent"]
     assert len(agent) > 30
     assert [c for source in agent for c in reaches_too_far(source)] == []

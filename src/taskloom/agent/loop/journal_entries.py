@@ -1,8 +1,8 @@
-"""What can change the state of a run, one small record each.
+"""The entries of a run's journal: every change of its state, one small record each.
 
-The loop changes its state through these alone (`RunState.apply`), so the journal is the list
-of them, a resumed run is their replay, and there is no second way to restore one. Tags are
-written into journals: they never change their meaning, and new fields have defaults.
+`RunState.apply` is the only code that changes the state, and it takes one of these. So the
+journal is the list of entries, and resuming a run replays them; there is no second way to restore
+one. Tags are written to disk: their meaning never changes, and new fields have defaults.
 """
 
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ from taskloom.agent.result import Interrupt, StopReason
 
 
 class RunBegun(Struct, frozen=True, gc=False, tag_field="e", tag="begun"):
-    """The run starts with these messages."""
+    """The run started with these messages."""
 
     run_id: str
     agent: str
@@ -23,13 +23,13 @@ class RunBegun(Struct, frozen=True, gc=False, tag_field="e", tag="begun"):
 
 
 class Replied(Struct, frozen=True, gc=False, tag_field="e", tag="reply"):
-    """The model gave this reply; it counts as one iteration."""
+    """The model replied; this counts as one iteration."""
 
     message: Message
 
 
 class Edited(Struct, frozen=True, gc=False, tag_field="e", tag="edit"):
-    """A hook put `messages` in place of those from `start` up to `stop`."""
+    """A hook replaced the messages from `start` up to `stop` with `messages`."""
 
     start: int
     stop: int
@@ -37,29 +37,29 @@ class Edited(Struct, frozen=True, gc=False, tag_field="e", tag="edit"):
 
 
 class Offered(Struct, frozen=True, gc=False, tag_field="e", tag="offer"):
-    """A hook changed which tools the model is offered."""
+    """A hook changed the tools that the model is offered."""
 
     tools: tuple[ToolInfo, ...]
 
 
 class Decided(Struct, frozen=True, gc=False, tag_field="e", tag="decided"):
-    """The after_model hooks are done: the last message decides how the run goes on."""
+    """The after_model hooks are done: the last message decides the next stage."""
 
 
 class CallsStarted(Struct, frozen=True, gc=False, tag_field="e", tag="start"):
-    """These tool calls are about to run: from here on they may have had effects."""
+    """These tool calls start now: from here on they may have had effects."""
 
     ids: tuple[str, ...]
 
 
 class CallEnded(Struct, frozen=True, gc=False, tag_field="e", tag="end"):
-    """A tool call has its result."""
+    """A tool call returned this result."""
 
     message: Message
 
 
-class TurnClosed(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="e", tag="turn"):
-    """All calls of the reply have results; `direct` is the call that ends the run, if any."""
+class RoundClosed(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="e", tag="turn"):
+    """All calls of a reply have results; `direct` is the call that ends the run, if any."""
 
     direct: str = ""
 
@@ -72,13 +72,13 @@ class ValueSet(Struct, frozen=True, gc=False, tag_field="e", tag="set"):
 
 
 class ValueDeleted(Struct, frozen=True, gc=False, tag_field="e", tag="del"):
-    """A run-local value was taken away."""
+    """A run-local value was deleted."""
 
     key: str
 
 
 class Paused(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="e", tag="pause"):
-    """The run waits for people; `saved` is what interrupted calls keep, by call id."""
+    """The run waits for answers; `saved` is the state of interrupted calls, by call id."""
 
     interrupts: tuple[Interrupt, ...]
     calls: tuple[str, ...] = ()
@@ -86,13 +86,13 @@ class Paused(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="e", t
 
 
 class Answered(Struct, frozen=True, gc=False, tag_field="e", tag="answer"):
-    """People answered, by interrupt id; the run goes on."""
+    """People answered, by interrupt id; the run resumes."""
 
     answers: dict[str, Any]
 
 
 class Ended(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="e", tag="ended"):
-    """The run is over, or stopped where it can go on."""
+    """The run ended, or stopped where it can be resumed."""
 
     reason: StopReason
     error: str = ""
@@ -107,7 +107,7 @@ Entry: TypeAlias = (
     | Decided
     | CallsStarted
     | CallEnded
-    | TurnClosed
+    | RoundClosed
     | ValueSet
     | ValueDeleted
     | Paused

@@ -1,4 +1,4 @@
-"""taskloom.toml: what it may hold, what holds without it, and what is refused with a reason."""
+"""taskloom.toml: its keys, its defaults, and the errors for invalid values."""
 
 import os
 from collections.abc import Callable
@@ -30,7 +30,7 @@ step_lease_timeout_ms = 5000
 steps_max = 50
 
 [agents]
-definitions_dir = "crew"
+definitions_dir = "definitions"
 default_worker_pool = "coders"
 default_child_timeout_ms = 1000
 child_cancel_timeout_ms = 2000
@@ -111,13 +111,13 @@ def test_every_section_is_read(tmp_path: Path) -> None:
     assert config.executors["count"] == CallableConfig(target="counting:count")
 
 
-def test_another_default_pool_needs_no_pools_to_be_written(tmp_path: Path) -> None:
-    config = load(tmp_path, '[agents]\ndefault_worker_pool = "crew"')
-    assert [pool.pool_id for pool in config.pools] == ["crew"]
+def test_another_default_pool_needs_no_pools_section(tmp_path: Path) -> None:
+    config = load(tmp_path, '[agents]\ndefault_worker_pool = "builders"')
+    assert [pool.pool_id for pool in config.pools] == ["builders"]
 
 
 @pytest.mark.parametrize(
-    ("text", "key", "words"),
+    ("text", "key", "parts"),
     [
         ("[tasks]", "tasks", ["Did you mean task?"]),
         ("[task]\nlease = 1", "task.lease", ["Known:", "step_lease_timeout_ms"]),
@@ -127,17 +127,17 @@ def test_another_default_pool_needs_no_pools_to_be_written(tmp_path: Path) -> No
         ("[run.allow]\nrun = ['make', 'git \"diff']", "run.allow.run[1]", ["no closing quotation"]),
         ("[run.allow]\nrun = [' ']", "run.allow.run[0]", ["would allow nothing"]),
         ("[[pools]]\npool_id = 'a'\n[[pools.workers]]\nagent_id = 'x'",
-         "pools[0].workers[0].agent_id", ["means nothing here"]),
+         "pools[0].workers[0].agent_id", ["unknown key"]),
         ("[executors.x]\ntype = 'process'\ncommand = ['a']\nargs = []", "executors.x.args", []),
         ("[task]\nstep_lease_timeout_ms = '5'", "task.step_lease_timeout_ms",
          ["expected `int`, got `str`"]),
         ("[task]\nstep_lease_timeout_ms = -1", "task.step_lease_timeout_ms", [">= 1"]),
         ("[task]\nstep_lease_timeout_ms = true", "task.step_lease_timeout_ms", ["`int`"]),
         ("[agents]\ndefault_worker_pool = ''", "agents.default_worker_pool", ["length >= 1"]),
-        ("[model]\nbase_url = 'localhost:80'", "model.base_url", ["no address"]),
-        ("[model]\nbase_url = 'http://x:99999'", "model.base_url", ["no address"]),
-        ("[model]\nbase_url = 'http://['", "model.base_url", ["no address"]),
-        ("[model]\nbase_url = 'http://a b'", "model.base_url", ["no address"]),
+        ("[model]\nbase_url = 'localhost:80'", "model.base_url", ["not a URL"]),
+        ("[model]\nbase_url = 'http://x:99999'", "model.base_url", ["not a URL"]),
+        ("[model]\nbase_url = 'http://['", "model.base_url", ["not a URL"]),
+        ("[model]\nbase_url = 'http://a b'", "model.base_url", ["not a URL"]),
         ("[run]\nlanguage = 'fr'", "run.language", ["fr"]),
         ("[acp]\nshow_task_board = 1", "acp.show_task_board", ["`bool`"]),
         ("[[pools]]\nworkers = []", "pools[0]", ["`pool_id`"]),
@@ -152,19 +152,19 @@ def test_another_default_pool_needs_no_pools_to_be_written(tmp_path: Path) -> No
         ("[[pools]]\npool_id = 'default'\n[[pools.workers]]\ncount = 2", "pools[0].workers[0]",
          ["either `agent`"]),
         ("[[pools]]\npool_id = 'default'\n[[pools.workers]]\nexecutor = 'x'",
-         "pools[0].workers[0].executor", ["not there", "There are none."]),
+         "pools[0].workers[0].executor", ["not an executor", "There are none."]),
     ],
-)  # fmt: skip  # a table reads better
-def test_what_cannot_be_meant_is_refused_with_its_place(
-    tmp_path: Path, text: str, key: str, words: list[str]
+)  # fmt: skip  # a table is easier to read
+def test_an_invalid_key_or_value_is_refused_and_named(
+    tmp_path: Path, text: str, key: str, parts: list[str]
 ) -> None:
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as raised:
         load(tmp_path, text)
-    error = refused.value
+    error = raised.value
     assert error.code == "config_error"
     assert error.details["key"] == key
-    for word in (str(tmp_path / "taskloom.toml"), f"`{key}`", *words):
-        assert word in error.message
+    for part in (str(tmp_path / "taskloom.toml"), f"`{key}`", *parts):
+        assert part in error.message
 
 
 @pytest.mark.parametrize(
@@ -176,16 +176,16 @@ def test_what_cannot_be_meant_is_refused_with_its_place(
         (b"a = " + b"[" * 100_000, "is not TOML"),
     ],
 )
-def test_a_file_that_is_none_is_refused(tmp_path: Path, data: bytes, word: str) -> None:
+def test_a_file_that_is_not_toml_is_refused(tmp_path: Path, data: bytes, word: str) -> None:
     (tmp_path / "taskloom.toml").write_bytes(data)
     with pytest.raises(ConfigError, match=word):
         load_config(tmp_path, environ={})
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_something_else_in_its_place_is_told(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_a_directory_or_a_pipe_is_refused(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "taskloom.toml")
-    with pytest.raises(ConfigError, match="is no file"):
+    with pytest.raises(ConfigError, match="is not a file"):
         load_config(tmp_path, environ={})
 
 
@@ -194,17 +194,17 @@ def test_the_environment_chooses_the_model(tmp_path: Path) -> None:
     assert (config.model.name, config.model.api_key_env) == ("openai:gpt-y", "MY_KEY")
     assert config.model.base_url
     config = load(tmp_path, WHOLE, TASKLOOM_MODEL="anthropic:claude-x")
-    # The address and key of the one provider are not sent to the other.
+    # The address and key of one provider are not used with another.
     assert (config.model.base_url, config.model.api_key_env) == ("", "")
     assert config.model.settings == {"temperature": 0, "timeout": 60}
     assert load(tmp_path, WHOLE, TASKLOOM_MODEL="  ").model.name == "openai:gpt-x"
 
 
-def test_a_script_is_looked_for_in_the_project(tmp_path: Path) -> None:
-    config = load(tmp_path, '[model]\nname = "script:play.json#boss"')
-    assert config.model.name == f"script:{tmp_path / 'play.json'}#boss"
-    chosen = load(tmp_path, "", TASKLOOM_MODEL="script:play.json")
-    assert chosen.model.name == "script:play.json"
+def test_the_path_of_a_script_is_relative_to_the_project(tmp_path: Path) -> None:
+    config = load(tmp_path, '[model]\nname = "script:replies.json#orchestrator"')
+    assert config.model.name == f"script:{tmp_path / 'replies.json'}#orchestrator"
+    chosen = load(tmp_path, "", TASKLOOM_MODEL="script:replies.json")
+    assert chosen.model.name == "script:replies.json"
 
 
 ALLOW = AllowConfig(
@@ -235,14 +235,14 @@ ALLOW = AllowConfig(
         (PermissionRequest("run", ".", ()), False),
     ],
 )
-def test_the_allow_list_covers_what_it_says_and_no_more(
+def test_the_allow_list_covers_its_entries_and_no_more(
     request_: PermissionRequest, allowed: bool
 ) -> None:
     assert is_allowed(ALLOW, request_) is allowed
     assert not is_allowed(AllowConfig(), request_)
 
 
-def test_whoever_may_write_everything_may_still_not_write_the_list() -> None:
+def test_a_pattern_for_all_files_does_not_cover_the_list_itself() -> None:
     everything = AllowConfig(write=("**",))
     assert is_allowed(everything, PermissionRequest("write", "src/a.py"))
     assert not is_allowed(everything, PermissionRequest("write", "taskloom.toml"))

@@ -54,7 +54,7 @@ class Faults:
 
     def mend(self) -> None:
         """A full disk has room again; a second fault is still to come."""
-        self.inner.mend()
+        self.inner.repair()
 
 
 def play(storage: MemoryDisk, disk: Disk, account: Account, mend: Callable[[], None]) -> None:

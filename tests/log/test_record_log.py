@@ -186,7 +186,7 @@ def test_a_failed_append_leaves_nothing_and_the_log_can_be_locked_again(fault: F
     assert log.read_new() == [Note("a")]
     with pytest.raises(StorageError):
         log.append([Note("b")])
-    faulty.mend()
+    faulty.repair()
     assert log.try_lock()
     assert log.read_new() == []
     log.append([Note("c")])

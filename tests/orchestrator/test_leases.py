@@ -153,7 +153,7 @@ async def test_a_full_disk_is_told_and_the_work_goes_on_when_there_is_room(
             found = await dispatched(it)
             assert found["error"]["code"] == "storage_error"
             assert [each.status for each in it.workers()] == ["idle"]
-            disk.mend()
+            disk.repair()
             clock.move(301)  # What was claimed could not be given back; its lease runs out.
             assert (await dispatched(it))["step_status"] == "completed"
 

@@ -128,7 +128,7 @@ def test_a_failed_append_changes_nothing_and_a_retry_leaves_no_gap(
         claim(board, "a")
     assert caught.value.details["outcome"] == "not_written"
     assert wal(tmp_path).read_bytes() == healthy
-    disk.mend()
+    disk.repair()
     assert board.writers.writer("plan").glance(facts) == before
     assert claim(board, "a").seq == 5
     assert [line["wal_seq"] for line in raw_lines(wal(tmp_path))] == [1, 2, 3, 4, 5]

@@ -17,8 +17,8 @@ from taskloom.config import (
     WorkerConfig,
     find_definition,
     load_definitions,
+    suggest,
 )
-from taskloom.config.hints import meant
 from taskloom.errors import ConfigError
 from taskloom.orchestrator import (
     AgentDefinition,
@@ -87,7 +87,7 @@ class _Makers:
     def named(self, name: str, where: str) -> Executor:
         """Return the executor that is configured under this name."""
         if name not in self._config.executors:
-            hint = meant(name, self._config.executors)
+            hint = suggest(name, self._config.executors)
             raise ConfigError(
                 f"{where}: the executor {name!r} is not under [executors] in {FILE_NAME}. {hint}"
             )

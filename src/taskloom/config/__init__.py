@@ -26,6 +26,7 @@ from taskloom.config.definitions import (
     load_definitions,
     read_definition,
 )
+from taskloom.config.hints import suggest
 from taskloom.config.load import MODEL_VARIABLE, load_config
 
 __all__ = [
@@ -53,4 +54,5 @@ __all__ = [
     "load_config",
     "load_definitions",
     "read_definition",
+    "suggest",
 ]

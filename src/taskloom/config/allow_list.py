@@ -1,4 +1,4 @@
-"""The allow list of `[run.allow]`: what a worker may do without somebody being asked."""
+"""The allow list of `[run.allow]`: requests that need no confirmation."""
 
 import re
 import shlex
@@ -9,27 +9,27 @@ from taskloom.config.config import FILE_NAME, AllowConfig
 
 
 def is_allowed(allow: AllowConfig, request: PermissionRequest) -> bool:
-    """Tell whether the list covers a request; secrets and the list's own file it never does."""
+    """Return whether the list allows a request; never for a secret or for the list's own file."""
     if request.secret or request.path == FILE_NAME:
-        return False  # Who may write the list would need no list.
+        return False  # A worker that can write the list could allow itself anything.
     if request.action == "write":
         return any(_glob(pattern).fullmatch(request.path) for pattern in allow.write)
     if request.action == "run":
-        return any(_begins(request.command, words) for words in allow.run)
+        return any(_has_prefix(request.command, prefix) for prefix in allow.run)
     return False
 
 
-def _begins(command: tuple[str, ...], words: str) -> bool:
+def _has_prefix(command: tuple[str, ...], prefix: str) -> bool:
     try:
-        wanted = tuple(shlex.split(words))
+        words = tuple(shlex.split(prefix))
     except ValueError:
         return False
-    return bool(wanted) and command[: len(wanted)] == wanted
+    return bool(words) and command[: len(words)] == words
 
 
 @lru_cache(maxsize=256)
 def _glob(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of paths: `*` and `?` within a name, `**` across folders."""
+    """Compile a pattern of paths: `*` and `?` match within a name, `**` across directories."""
     pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
     meaning = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     return re.compile("".join(meaning.get(piece, re.escape(piece)) for piece in pieces), re.DOTALL)

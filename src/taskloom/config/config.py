@@ -1,4 +1,4 @@
-"""What may stand in `taskloom.toml`: every section, every key, its type and its default."""
+"""The schema of `taskloom.toml`: every section, every key, its type and its default."""
 
 from datetime import timedelta
 from typing import Annotated, Any, Final, TypeAlias
@@ -21,19 +21,19 @@ Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
 class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the file. What it does not know is refused."""
+    """A table of the file; unknown keys are refused."""
 
 
 class ModelConfig(Section, frozen=True):
-    """`[model]`: which model the house uses, unless a definition names another."""
+    """`[model]`: the default model; a definition can override it."""
 
     name: str = ""
-    """`provider:model` or `script:PATH`; the variable TASKLOOM_MODEL goes before it."""
+    """`provider:model` or `script:PATH`; the variable TASKLOOM_MODEL overrides it."""
     base_url: str = ""
     api_key_env: str = ""
-    """The variable that holds the key; empty is the provider's own. Keys stand in no file."""
+    """The variable with the API key; empty means the provider's own variable."""
     settings: dict[str, Any] = {}
-    """Handed to each call: temperature, max_tokens, timeout and the like."""
+    """Passed to each call: temperature, max_tokens, timeout and so on."""
 
 
 class TaskConfig(Section, frozen=True):
@@ -50,12 +50,12 @@ class TaskConfig(Section, frozen=True):
 
 
 class AgentsConfig(Section, frozen=True):
-    """`[agents]`: workers and how long they may take."""
+    """`[agents]`: definitions, the default pool, and timeouts of workers."""
 
     definitions_dir: Text = "agents"
-    """Where the definitions are, from the project's directory."""
+    """The directory of the definitions, relative to the project."""
     orchestrator: Text = DEFAULT_ORCHESTRATOR
-    """The definition whose text instructs the orchestrator."""
+    """The id of the definition whose text instructs the orchestrator."""
     default_worker_pool: Text = DEFAULT_POOL
     default_child_timeout_ms: Millis = 600_000
     child_cancel_timeout_ms: Millis = 30_000
@@ -63,7 +63,7 @@ class AgentsConfig(Section, frozen=True):
 
 
 class ContextConfig(Section, frozen=True):
-    """`[context]`: how much of the board a prompt is shown."""
+    """`[context]`: how much of the board a prompt contains."""
 
     task_board_token_budget: Count = 1_200
     task_recent_changes_limit: Annotated[int, Meta(ge=0, le=1_000_000)] = 20
@@ -72,36 +72,36 @@ class ContextConfig(Section, frozen=True):
 
 
 class AcpConfig(Section, frozen=True):
-    """`[acp]`: what an editor is shown."""
+    """`[acp]`: what editors show."""
 
     show_task_board: bool = False
 
 
 class AllowConfig(Section, frozen=True):
-    """`[run.allow]`: what needs no question. Nothing here opens what looks like a secret."""
+    """`[run.allow]`: requests that need no confirmation; it never covers secrets."""
 
     write: tuple[Text, ...] = ()
-    """Patterns of files in the project, such as `src/**` or `*.md`."""
+    """Patterns of files that may be written, such as `src/**` or `*.md`."""
     run: tuple[Text, ...] = ()
-    """Beginnings of commands, such as `make test`: whole words count."""
+    """Prefixes of commands that may be run, in whole words, such as `make test`."""
 
 
 class RunConfig(Section, frozen=True):
-    """`[run]`: how `taskloom run` behaves."""
+    """`[run]`: the settings of `taskloom run`."""
 
     language: Language = "en"
     max_iterations: Count = 200
-    """Model calls of the orchestrator."""
+    """The maximum number of model calls of the orchestrator."""
     allow: AllowConfig = AllowConfig()
 
 
 class WorkerConfig(Section, frozen=True):
-    """`[[pools.workers]]`: one worker, or `count` that are alike."""
+    """`[[pools.workers]]`: one worker, or `count` equal ones."""
 
     agent: str = ""
     """The id of a definition."""
     executor: str = ""
-    """Instead of `agent`: a name of `[executors]`."""
+    """The name of an executor of `[executors]`, instead of `agent`."""
     worker_id: str = ""
     allowed_tools: tuple[Text, ...] | None = None
     count: Annotated[int, Meta(ge=1, le=1_000)] = 1
@@ -115,14 +115,14 @@ class PoolConfig(Section, frozen=True):
 
 
 class ProcessConfig(Section, frozen=True, tag_field="type", tag="process"):
-    """`[executors.NAME]`, `type = "process"`: a program that works on steps."""
+    """`[executors.NAME]`, `type = "process"`: a program that carries out steps."""
 
     command: Annotated[tuple[Text, ...], Meta(min_length=1)]
     description: str = ""
     cwd: str = ""
-    """From the project's directory; empty is the project's directory."""
+    """Relative to the project; empty means the project's directory."""
     env: dict[str, str] = {}
-    """Added to the environment, in which nothing that looks like a secret is left."""
+    """Added to the environment, from which variables that look like secrets are removed."""
 
 
 class CallableConfig(Section, frozen=True, tag_field="type", tag="callable"):
@@ -134,7 +134,7 @@ class CallableConfig(Section, frozen=True, tag_field="type", tag="callable"):
 
 
 class AcpExecutorConfig(Section, frozen=True, tag_field="type", tag="acp"):
-    """`[executors.NAME]`, `type = "acp"`: another agent, over the editors' protocol."""
+    """`[executors.NAME]`, `type = "acp"`: another agent, over the Agent Client Protocol."""
 
     command: Annotated[tuple[Text, ...], Meta(min_length=1)]
     description: str = ""
@@ -143,7 +143,7 @@ class AcpExecutorConfig(Section, frozen=True, tag_field="type", tag="acp"):
 
 
 ExecutorConfig: TypeAlias = ProcessConfig | CallableConfig | AcpExecutorConfig
-"""One way to carry out steps besides a chat model."""
+"""A way to carry out steps without a chat model."""
 
 DEFAULT_POOLS: Final = (
     PoolConfig(pool_id=DEFAULT_POOL, workers=(WorkerConfig(agent=DEFAULT_WORKER, count=3),)),
@@ -151,7 +151,7 @@ DEFAULT_POOLS: Final = (
 
 
 class Config(Section, frozen=True):
-    """Everything that is configured. `Config()` is what holds without a file."""
+    """The whole configuration; `Config()` is the default without a file."""
 
     model: ModelConfig = ModelConfig()
     task: TaskConfig = TaskConfig()
@@ -164,7 +164,7 @@ class Config(Section, frozen=True):
 
     @property
     def settings(self) -> Settings:
-        """The numbers of orchestrator mode."""
+        """The settings of the orchestrator."""
         return Settings(
             default_child_timeout_ms=self.agents.default_child_timeout_ms,
             child_cancel_timeout_ms=self.agents.child_cancel_timeout_ms,

@@ -1,4 +1,4 @@
-"""Agent definitions: Markdown files of the project, and the two that come with Taskloom."""
+"""Agent definitions: Markdown files of the project, and two built-in ones."""
 
 from collections.abc import Mapping
 from importlib import resources
@@ -13,28 +13,34 @@ from taskloom.config.config import (
     AgentsConfig,
     Config,
 )
-from taskloom.config.front_matter import FrontMatterError, Head, Value, split_head, split_list
-from taskloom.config.hints import meant
-from taskloom.config.load import read_text, script_in
+from taskloom.config.front_matter import (
+    FrontMatter,
+    FrontMatterError,
+    Value,
+    split_front_matter,
+    split_list,
+)
+from taskloom.config.hints import suggest
+from taskloom.config.load import read_text, resolve_script
 from taskloom.errors import ConfigError
 from taskloom.ids import ID_CHARS_MAX, is_safe_id
 from taskloom.orchestrator import AgentDefinition
 
 FILE_BYTES_MAX: Final = 262_144
-"""A prompt that is longer than this is no prompt."""
+"""A longer file is not a prompt."""
 
 _REQUIRED: Final = ("id", "name", "description")
 _TEXTS: Final = (*_REQUIRED, "model", "executor")
 _LISTS: Final = ("tools", "tags")
-_ELSEWHERE: Final = "README.md"
-"""A page for people may stand beside the definitions."""
+_IGNORED: Final = "README.md"
+"""The directory may have a page for people."""
 
 
 def load_definitions(project: Path, config: Config) -> dict[str, AgentDefinition]:
-    """Return every definition there is, by its id. One of the project goes before a built-in.
+    """Return all definitions by id; one of the project overrides a built-in one.
 
     Raises:
-        ConfigError: a file cannot be read or understood, or two have the same id.
+        ConfigError: a file is not valid, or two have the same id.
     """
     definitions = {each.id: each for each in built_in_definitions(config.run.language)}
     own: dict[str, str] = {}
@@ -42,8 +48,8 @@ def load_definitions(project: Path, config: Config) -> dict[str, AgentDefinition
         definition = read_definition(path, project)
         if definition.id in own:
             raise ConfigError(
-                f"{path}: the id {definition.id!r} is that of {own[definition.id]} already; "
-                "give one of them another.",
+                f"{path}: {own[definition.id]} has the same id {definition.id!r}; "
+                "change one of them.",
                 path=str(path),
             )
         own[definition.id] = str(path)
@@ -57,12 +63,12 @@ def find_definition(
     """Return the definition of this id.
 
     Raises:
-        ConfigError: there is none; names those that sound alike.
+        ConfigError: there is none; the message suggests similar names.
     """
     if name not in definitions:
         raise ConfigError(
-            f"{FILE_NAME}: {where} names the definition {name!r}, which is not there. "
-            f"{meant(name, definitions)}"
+            f"{FILE_NAME}: {where} names an unknown definition {name!r}. "
+            f"{suggest(name, definitions)}"
         )
     return definitions[name]
 
@@ -82,28 +88,28 @@ def read_definition(path: Path, project: Path | None = None) -> AgentDefinition:
     """Return the definition in a file.
 
     Raises:
-        ConfigError: it cannot be read or understood; says in which line.
+        ConfigError: it is not valid; the message names the line.
     """
     text = read_text(path, FILE_BYTES_MAX)
     if text is None:
-        raise ConfigError(f"There is no definition {path}.", path=str(path))
+        raise ConfigError(f"There is no definition file {path}.", path=str(path))
     return parse_definition(text, str(path), project)
 
 
 def parse_definition(text: str, source: str, project: Path | None = None) -> AgentDefinition:
-    """Return the definition that a text is; `source` names it in messages.
+    """Return the definition in a text; `source` names it in messages.
 
     Raises:
-        ConfigError: it cannot be understood.
+        ConfigError: it is not valid.
     """
     try:
-        head, body = split_head(text)
+        head, body = split_front_matter(text)
         _check(head)
         lists = {key: _list(head, key) for key in _LISTS}
     except FrontMatterError as error:
-        raise ConfigError(f"{source}, {error}.", path=source, line=error.line) from error
+        raise ConfigError(f"{source}, {error.message}.", path=source, line=error.line) from error
     texts = {key: cast("str", head.values.get(key, "")) for key in _TEXTS}
-    model = script_in(project, texts["model"]) if project else texts["model"]
+    model = resolve_script(project, texts["model"]) if project else texts["model"]
     return AgentDefinition(
         id=texts["id"],
         name=texts["name"],
@@ -117,15 +123,13 @@ def parse_definition(text: str, source: str, project: Path | None = None) -> Age
     )
 
 
-def _check(head: Head) -> None:
+def _check(head: FrontMatter) -> None:
     known = (*_TEXTS, *_LISTS)
     for key, value in head.values.items():
         if key not in known:
-            raise FrontMatterError(
-                head.lines[key], f"`{key}` means nothing here. {meant(key, known)}"
-            )
+            raise FrontMatterError(head.lines[key], f"unknown key `{key}`. {suggest(key, known)}")
         if key in _TEXTS and not isinstance(value, str):
-            raise FrontMatterError(head.lines[key], f"`{key}` is one text, and no list")
+            raise FrontMatterError(head.lines[key], f"`{key}` must be a text, not a list")
     for key in _REQUIRED:
         if not head.values.get(key):
             raise FrontMatterError(head.lines.get(key, 1), f"`{key}` is missing; write `{key}: …`")
@@ -137,8 +141,8 @@ def _check(head: Head) -> None:
         )
 
 
-def _list(head: Head, key: str) -> tuple[str, ...] | None:
-    """Return a list, which may also be written as `a, b`; None if it is not there."""
+def _list(head: FrontMatter, key: str) -> tuple[str, ...] | None:
+    """Return a list, which may also be written as `a, b`; None if the key is missing."""
     value: Value | None = head.values.get(key)
     if isinstance(value, str):
         return split_list(head.lines[key], value)
@@ -149,13 +153,13 @@ def _files(project: Path, agents: AgentsConfig) -> list[Path]:
     folder = project / agents.definitions_dir
     try:
         return sorted(
-            path for path in folder.iterdir() if path.suffix == ".md" and path.name != _ELSEWHERE
+            path for path in folder.iterdir() if path.suffix == ".md" and path.name != _IGNORED
         )
     except FileNotFoundError:
         if agents.definitions_dir == AgentsConfig().definitions_dir:
             return []
         raise ConfigError(
-            f"{FILE_NAME}: `agents.definitions_dir` is {agents.definitions_dir!r}, and there is no "
+            f"{FILE_NAME}: `agents.definitions_dir` is {agents.definitions_dir!r}, but there is no "
             f"directory {folder}.",
             path=str(folder),
         ) from None

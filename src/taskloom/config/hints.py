@@ -1,4 +1,4 @@
-"""Saying what is wrong with a document: where it stands, and what may stand there."""
+"""Unknown keys in a document, with suggestions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -10,12 +10,12 @@ from taskloom.config.config import Config
 
 
 def unknown_keys(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Walk the keys that mean nothing: their path, and what is allowed there."""
+    """Yield the path of each unknown key, and a suggestion."""
     yield from _unknown(document, inspect.type_info(Config), "")
 
 
-def meant(word: str, known: Iterable[str]) -> str:
-    """Return a sentence with the names that sound like `word`, or else with all of them."""
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return a sentence with the names similar to `word`, or with all of them."""
     names = sorted(known)
     near = get_close_matches(word, names, n=3, cutoff=0.6)
     if near:
@@ -28,11 +28,11 @@ def _unknown(value: object, kind: inspect.Type, path: str) -> Iterator[tuple[str
         case inspect.StructType() if isinstance(value, dict):
             yield from _unknown_in(cast("dict[str, object]", value), kind, path)
         case inspect.VarTupleType() if isinstance(value, list):
-            for place, each in enumerate(cast("list[object]", value)):
-                yield from _unknown(each, kind.item_type, f"{path}[{place}]")
+            for index, each in enumerate(cast("list[object]", value)):
+                yield from _unknown(each, kind.item_type, f"{path}[{index}]")
         case inspect.DictType() if isinstance(value, dict):
             for name, each in cast("dict[str, object]", value).items():
-                yield from _unknown(each, kind.value_type, _below(path, name))
+                yield from _unknown(each, kind.value_type, _join(path, name))
         case inspect.UnionType() if isinstance(value, dict):
             chosen = cast("dict[str, object]", value).get("type")
             for each in kind.types:
@@ -49,10 +49,10 @@ def _unknown_in(
     known = [*fields, kind.tag_field] if kind.tag_field else [*fields]
     for name, each in table.items():
         if name not in known:
-            yield _below(path, name), meant(name, known)
+            yield _join(path, name), suggest(name, known)
         elif name in fields:
-            yield from _unknown(each, fields[name], _below(path, name))
+            yield from _unknown(each, fields[name], _join(path, name))
 
 
-def _below(path: str, name: str) -> str:
+def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name

@@ -1,4 +1,4 @@
-"""From `taskloom.toml` and the environment to a `Config`."""
+"""Load `taskloom.toml` and the environment into a `Config`."""
 
 import os
 import re
@@ -20,12 +20,12 @@ from taskloom.config.config import (
     ExecutorConfig,
     ModelConfig,
 )
-from taskloom.config.hints import meant, unknown_keys
+from taskloom.config.hints import suggest, unknown_keys
 from taskloom.errors import ConfigError
 
 MODEL_VARIABLE: Final = "TASKLOOM_MODEL"
 FILE_BYTES_MAX: Final = 1_000_000
-"""Nobody writes so much by hand; it is some other file."""
+"""A larger file was not written by hand."""
 
 _SCRIPT: Final = "script:"
 _TARGET: Final = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
@@ -33,10 +33,10 @@ _AT: Final = re.compile(r"^(.*?)(?: - at `(?:key in )?\$(.*)`)?$", re.DOTALL)
 
 
 def load_config(project: Path, *, environ: Mapping[str, str] | None = None) -> Config:
-    """Return what is configured for a project; without a file, what holds by default.
+    """Return the configuration of a project; the defaults if it has no file.
 
     Raises:
-        ConfigError: the file cannot be read or holds what cannot be meant; says where.
+        ConfigError: the file cannot be read or is not valid; the message names the key.
     """
     path = project / FILE_NAME
     document = _read(path)
@@ -50,33 +50,33 @@ def load_config(project: Path, *, environ: Mapping[str, str] | None = None) -> C
     return structs.replace(config, model=_model(config.model, project, variables))
 
 
-def script_in(project: Path, name: str) -> str:
-    """Return a model's name; the path of a script is meant from the project's directory."""
+def resolve_script(project: Path, name: str) -> str:
+    """Return a model's name; the path of a script is relative to the project."""
     if not name.startswith(_SCRIPT):
         return name
-    place, mark, script = name.removeprefix(_SCRIPT).partition("#")
-    return f"{_SCRIPT}{project.absolute() / place}{mark}{script}"
+    path, mark, script = name.removeprefix(_SCRIPT).partition("#")
+    return f"{_SCRIPT}{project.absolute() / path}{mark}{script}"
 
 
 def _model(model: ModelConfig, project: Path, environ: Mapping[str, str]) -> ModelConfig:
     chosen = environ.get(MODEL_VARIABLE, "").strip()
     if not chosen:
-        return structs.replace(model, name=script_in(project, model.name))
+        return structs.replace(model, name=resolve_script(project, model.name))
     if chosen.partition(":")[0] == model.name.partition(":")[0]:
         return structs.replace(model, name=chosen)
-    # The address and the key of one provider are of no use to another.
+    # The address and the key of one provider must not be used with another.
     return ModelConfig(name=chosen, settings=model.settings)
 
 
 def read_text(path: Path, bytes_max: int) -> str | None:
-    """Return what a file of the project says; None if there is none.
+    """Return the text of a file; None if there is none.
 
     Raises:
-        ConfigError: it cannot be read, is too long, or is no text.
+        ConfigError: it cannot be read, is too long, or is not text.
     """
     try:
-        if path.exists() and not path.is_file():  # To open a pipe would be to wait for ever.
-            raise ConfigError(f"{path} cannot be read: it is no file.", path=str(path))
+        if path.exists() and not path.is_file():  # Opening a pipe would block for ever.
+            raise ConfigError(f"{path} cannot be read: it is not a file.", path=str(path))
         with path.open("rb") as file:
             data = file.read(bytes_max + 1)
     except FileNotFoundError:
@@ -103,8 +103,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _convert(path: Path, document: dict[str, Any]) -> Config:
     for key, hint in unknown_keys(document):
-        raise _wrong(path, key, f"means nothing here. {hint}")
-    # Each for itself: an error in a value of a table with free names would not say which.
+        raise ConfigError(f"{path}: unknown key `{key}`. {hint}", path=str(path), key=key)
+    # One at a time, because msgspec's error does not name the key of a dict.
     executors = document.get("executors")
     if isinstance(executors, dict):
         for name, each in cast("dict[str, object]", executors).items():
@@ -116,17 +116,17 @@ def _as(path: Path, value: object, kind: object, where: str) -> object:
     try:
         return msgspec.convert(value, cast("type[object]", kind))
     except msgspec.ValidationError as error:
-        said = _AT.match(str(error))
-        what, place = (said[1], said[2] or "") if said else (str(error), "")
-        key = f"{where}{place}".lstrip(".")
-        raise _wrong(path, key, f"is wrong: {what[0].lower()}{what[1:]}.") from error
+        found = _AT.match(str(error))
+        reason, at = (found[1], found[2] or "") if found else (str(error), "")
+        key = f"{where}{at}".lstrip(".")
+        raise _wrong(path, key, f"is not valid: {reason[0].lower()}{reason[1:]}.") from error
 
 
 def _check(path: Path, config: Config) -> None:
-    """See that the parts of the file fit each other."""
-    if config.model.base_url and not _is_address(config.model.base_url):
+    """Check what one value alone cannot show."""
+    if config.model.base_url and not _is_url(config.model.base_url):
         raise _wrong(
-            path, "model.base_url", 'is no address; write one such as "http://localhost:8000/v1".'
+            path, "model.base_url", 'is not a URL; write one such as "http://localhost:8000/v1".'
         )
     _check_pools(path, config)
     _check_allow(path, config)
@@ -140,17 +140,17 @@ def _check(path: Path, config: Config) -> None:
 
 
 def _check_allow(path: Path, config: Config) -> None:
-    for place, words in enumerate(config.run.allow.run):
+    for index, prefix in enumerate(config.run.allow.run):
         try:
-            wanted = shlex.split(words)
+            words = shlex.split(prefix)
         except ValueError as error:
-            what = f"cannot be read as a command: {str(error).lower()}."
-            raise _wrong(path, f"run.allow.run[{place}]", what) from error
-        if not wanted:
-            raise _wrong(path, f"run.allow.run[{place}]", "is empty and would allow nothing.")
+            reason = f"is not a valid command: {str(error).lower()}."
+            raise _wrong(path, f"run.allow.run[{index}]", reason) from error
+        if not words:
+            raise _wrong(path, f"run.allow.run[{index}]", "is empty and would allow nothing.")
 
 
-def _is_address(text: str) -> bool:
+def _is_url(text: str) -> bool:
     try:
         parts = urlsplit(text)
         whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -166,22 +166,24 @@ def _check_pools(path: Path, config: Config) -> None:
         raise _wrong(
             path,
             "agents.default_worker_pool",
-            f"is {wanted!r}, and there is no such pool. {meant(wanted, pools)}",
+            f"is {wanted!r}, which is not a pool. {suggest(wanted, pools)}",
         )
-    for number, pool in enumerate(config.pools):
-        for place, worker in enumerate(pool.workers):
-            key = f"pools[{number}].workers[{place}]"
+    for pool_index, pool in enumerate(config.pools):
+        for index, worker in enumerate(pool.workers):
+            key = f"pools[{pool_index}].workers[{index}]"
             if bool(worker.agent) == bool(worker.executor):
                 raise _wrong(
                     path, key, "needs either `agent`, the id of a definition, or `executor`."
                 )
             if worker.executor and worker.executor not in config.executors:
-                hint = meant(worker.executor, config.executors)
+                hint = suggest(worker.executor, config.executors)
                 raise _wrong(
-                    path, f"{key}.executor", f"is {worker.executor!r}, which is not there. {hint}"
+                    path,
+                    f"{key}.executor",
+                    f"is {worker.executor!r}, which is not an executor. {hint}",
                 )
 
 
-def _wrong(path: Path, key: str, what: str) -> ConfigError:
+def _wrong(path: Path, key: str, reason: str) -> ConfigError:
     where = f"`{key}` " if key else ""
-    return ConfigError(f"{path}: {where}{what}", path=str(path), key=key)
+    return ConfigError(f"{path}: {where}{reason}", path=str(path), key=key)

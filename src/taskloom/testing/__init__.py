@@ -1,4 +1,4 @@
-"""What stands in for the world in tests, and what logs and files must pass; for users too."""
+"""Test doubles for clocks and disks, and contract tests for logs and files."""
 
 from taskloom.testing.clock import FakeClock
 from taskloom.testing.faulty_disk import Crashed, Fault, FaultyDisk

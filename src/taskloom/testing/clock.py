@@ -1,23 +1,23 @@
-"""A clock that moves when it is told to."""
+"""A clock that tests set."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
-"""When a `FakeClock` begins, unless told otherwise."""
+"""The default start of a `FakeClock`."""
 
 
 class FakeClock:
-    """Stands still until it is moved, forward or backward."""
+    """A clock that does not move by itself."""
 
     def __init__(self, start: datetime = EPOCH) -> None:
-        """Begin at a moment."""
+        """Set the start."""
         self._now = start
 
     def now(self) -> datetime:
-        """Return the moment it was last moved to."""
+        """Return the current time of this clock."""
         return self._now
 
     def move(self, by: timedelta | float) -> None:
-        """Move by a stretch of time, or by seconds; a negative one is a clock set back."""
+        """Move by a timedelta or seconds; a negative value moves it back."""
         self._now += by if isinstance(by, timedelta) else timedelta(seconds=by)

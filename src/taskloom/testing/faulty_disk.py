@@ -1,6 +1,6 @@
-"""A disk whose k-th call goes wrong.
+"""A disk whose k-th call fails.
 
-Loop k from 1 until `has_failed` stays false: then every call of the script has failed once.
+Loop k from 1 until `has_failed` stays false: then every call of the program has failed once.
 """
 
 import errno
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class Fault(Enum):
-    """What goes wrong."""
+    """A kind of failure."""
 
     EIO = auto()
     ENOSPC = auto()
@@ -24,9 +24,9 @@ class Fault(Enum):
     EACCES = auto()
     EROFS = auto()
     FULL = auto()
-    """From now on half of what is written fits, then nothing does, until `mend`."""
+    """Half of this write fits, and none of the later ones, until `repair`."""
     SHORT_WRITE = auto()
-    """Half of a write is taken, which is no error; other calls are left alone."""
+    """Half of a write is accepted, which is not an error; other calls do not fail."""
     CRASH_BEFORE = auto()
     """The process ends just before the call."""
     CRASH_AFTER = auto()
@@ -37,16 +37,16 @@ _ON_WRITES: Final = (Fault.SHORT_WRITE, Fault.FULL)
 
 
 class Crashed(BaseException):
-    """The process has ended; nothing in it may catch this."""
+    """The process has ended. A `BaseException`, so that no code under test catches it."""
 
 
 class FaultyDisk:
-    """Another disk, with one fault. A `taskloom.log.Disk`."""
+    """A `taskloom.log.Disk` around another one, with one fault."""
 
     def __init__(
         self, disk: Disk, fault: Fault, *, at: int, calls: Collection[str] | None = None
     ) -> None:
-        """Let the call number `at` fail, counting from 1; `calls` are the names that count."""
+        """Let call number `at` fail, counted from 1; `calls` are the names of calls to count."""
         self._disk = disk
         self._fault = fault
         self._left = at
@@ -56,88 +56,75 @@ class FaultyDisk:
         self.has_failed = False
         self.failed_call = ""
 
-    def mend(self) -> None:
-        """Take the cause away: from now on nothing fails."""
+    def repair(self) -> None:
+        """Remove the fault: no later call fails."""
         self._left = 0
         self._full = False
 
     def open(self, path: Path, flags: int) -> int:
-        """Open a file."""
         return self._call("open", lambda: self._disk.open(path, flags))
 
     def close(self, fd: int) -> None:
-        """Close a descriptor. It is closed even if that goes wrong, as on Linux."""
-        self._call("close", lambda: self._disk.close(fd), also_if_failing=True)
+        """Close a descriptor; it is closed even if the call fails, as on Linux."""
+        self._call("close", lambda: self._disk.close(fd), runs_anyway=True)
 
     def write(self, fd: int, data: bytes | bytearray | memoryview) -> int:
-        """Append some of the data."""
         half = memoryview(data)[: len(data) // 2]
         if self._full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if self._left == 1 and self._fault in _ON_WRITES:
-            self._note("write")
+            self._record_failure("write")
             self._full = self._fault is Fault.FULL
             return self._disk.write(fd, half or data)
         return self._call("write", lambda: self._disk.write(fd, data))
 
     def read(self, fd: int, size_bytes: int, offset: int) -> bytes:
-        """Read."""
         return self._call("read", lambda: self._disk.read(fd, size_bytes, offset))
 
     def size(self, fd: int) -> int:
-        """Return the file's length."""
         return self._call("size", lambda: self._disk.size(fd))
 
     def is_named(self, fd: int, path: Path) -> bool:
-        """Tell whether the path leads to the open file."""
         return self._call("is_named", lambda: self._disk.is_named(fd, path))
 
     def truncate(self, fd: int, size_bytes: int) -> None:
-        """Cut the file."""
         self._call("truncate", lambda: self._disk.truncate(fd, size_bytes))
 
     def sync(self, fd: int) -> None:
-        """Make the file durable; if it fails, nothing became so."""
+        """Make the file durable; after a failure nothing is."""
         self._call("sync", lambda: self._disk.sync(fd))
 
     def sync_data(self, fd: int) -> None:
-        """Make the file durable; if it fails, nothing became so."""
+        """Make the file durable; after a failure nothing is."""
         self._call("sync_data", lambda: self._disk.sync_data(fd))
 
     def lock(self, fd: int, *, wait: bool) -> bool:
-        """Lock the file."""
         return self._call("lock", lambda: self._disk.lock(fd, wait=wait))
 
     def lock_shared(self, fd: int, *, wait: bool) -> bool:
-        """Lock the file for reading."""
         return self._call("lock_shared", lambda: self._disk.lock_shared(fd, wait=wait))
 
     def unlock(self, fd: int) -> None:
-        """Unlock the file."""
-        self._call("unlock", lambda: self._disk.unlock(fd), also_if_failing=True)
+        self._call("unlock", lambda: self._disk.unlock(fd), runs_anyway=True)
 
     def sync_directory(self, path: Path) -> None:
-        """Make names durable."""
         self._call("sync_directory", lambda: self._disk.sync_directory(path))
 
     def make_directory(self, path: Path) -> None:
-        """Make a directory."""
         self._call("make_directory", lambda: self._disk.make_directory(path))
 
     def entries(self, path: Path) -> Iterator[Entry]:
-        """Walk a directory."""
         return self._call("entries", lambda: self._disk.entries(path))
 
     def remove(self, path: Path) -> None:
-        """Delete a file."""
         self._call("remove", lambda: self._disk.remove(path))
 
-    def _note(self, name: str) -> None:
+    def _record_failure(self, name: str) -> None:
         self._left = 0
         self.has_failed = True
         self.failed_call = name
 
-    def _call(self, name: str, call: Callable[[], _T], *, also_if_failing: bool = False) -> _T:
+    def _call(self, name: str, call: Callable[[], _T], *, runs_anyway: bool = False) -> _T:
         if self._crashed:
             raise Crashed
         if self._left == 0 or (self._names is not None and name not in self._names):
@@ -145,7 +132,7 @@ class FaultyDisk:
         self._left -= 1
         if self._left > 0:
             return call()
-        self._note(name)
+        self._record_failure(name)
         if self._fault is Fault.CRASH_BEFORE:
             self._crashed = True
             raise Crashed
@@ -153,7 +140,7 @@ class FaultyDisk:
             call()
             self._crashed = True
             raise Crashed
-        if also_if_failing:
+        if runs_anyway:
             call()
         number = getattr(errno, self._fault.name)
         raise OSError(number, os.strerror(number))

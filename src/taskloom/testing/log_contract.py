@@ -1,11 +1,11 @@
-"""The contract that every log passes; see `taskloom.log.protocol` for what it says.
+"""The tests that every log must pass; see `taskloom.log.protocol` for the guarantees.
 
     class TestMyLog(LogContract):
         def make_log(self) -> Log:
             return MyLog(...)
 
-`make_log` is called once a test. Logs that can be opened a second time, or written to behind
-their back, say so by overriding `same_log` and `tear`.
+Each test calls `make_log` once. A log that a second object can open overrides `same_log`; one
+whose end can be torn overrides `tear`.
 """
 
 from contextlib import closing
@@ -22,11 +22,11 @@ from taskloom.log import START, Log, Position, Wal
 
 _AT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _LONG_S: Final = 30.0
-"""How long a test waits for what must happen at once on any machine."""
+"""The timeout of waits that end at once on any machine."""
 
 
 def some_lines(after: Position, count: int = 1, *, note: str = "") -> tuple[bytes, Position]:
-    """Return one decision's lines, to follow `after`, and where the log ends with them."""
+    """Return the lines of one transaction after a position, and the position of their end."""
     chain = Chain(after.crc)
     origin = EventAuthor("s1", "t1", "e", "ann", "ann-1", _AT)
     event = Event(TaskRunning(TaskStatus.PENDING, reason=note))
@@ -35,14 +35,14 @@ def some_lines(after: Position, count: int = 1, *, note: str = "") -> tuple[byte
 
 
 def append(wal: Wal, count: int = 1, *, note: str = "") -> bytes:
-    """Append one decision where the handle believes the end is."""
+    """Append one transaction at the position of the handle."""
     lines, then = some_lines(wal.position, count, note=note)
     wal.append(lines, after=wal.position, then=then)
     return lines
 
 
 def read(wal: Wal) -> bytes:
-    """Return what is new, within a turn."""
+    """Return the new lines, read under the lock."""
     wal.acquire(wait=True)
     try:
         return b"".join(wal.news())
@@ -51,23 +51,23 @@ def read(wal: Wal) -> bytes:
 
 
 class LogContract:
-    """Subclass it, give it a log, and let pytest run it."""
+    """Tests for a log: subclass it, define `make_log`, and run it with pytest."""
 
     def make_log(self) -> Log:
         """Return an empty log."""
         raise NotImplementedError
 
     def same_log(self, log: Log) -> Log:
-        """Return the same logs as another process would open them; the same object will do."""
+        """Return the same logs as another process would open them, or the same object."""
         return log
 
-    def tear(self, log: Log, name: str, torn: bytes) -> bool:  # noqa: ARG002 - for those who can
-        """Leave the remains of a torn write at the end of a log; False if that cannot happen."""
+    def tear(self, log: Log, name: str, torn: bytes) -> bool:  # noqa: ARG002 - for overrides
+        """Append a torn write to a log; return False if its logs cannot be torn."""
         return False
 
     # Creating.
 
-    def test_a_new_log_holds_what_it_was_created_with(self) -> None:
+    def test_a_new_log_has_its_first_lines(self) -> None:
         """The handle from `create` and a new one agree."""
         log = self.make_log()
         lines, then = some_lines(START, 3)
@@ -79,11 +79,11 @@ class LogContract:
             assert again.torn is None
             assert not again.is_foreign
 
-    def test_of_two_creations_of_one_name_the_second_is_refused(self) -> None:
-        """And what the first wrote is left alone."""
+    def test_a_second_creation_of_one_name_is_refused(self) -> None:
+        """And the lines of the first stay."""
         log = self.make_log()
         first = self._create(log, 2)
-        lines, then = some_lines(START, 5, note="usurper")
+        lines, then = some_lines(START, 5, note="second")
         code = None
         try:
             with log.exclusive():
@@ -94,8 +94,8 @@ class LogContract:
         with closing(log.open("plan")) as wal:
             assert read(wal) == first
 
-    def test_of_many_threads_that_create_one_name_exactly_one_succeeds(self) -> None:
-        """Each with a log of its own on the same place."""
+    def test_one_of_many_concurrent_creations_succeeds(self) -> None:
+        """Each thread opens the same logs."""
         log = self.make_log()
         won: list[int] = []
 
@@ -109,7 +109,7 @@ class LogContract:
                 return
             won.append(number)
 
-        _all_at_once([Thread(target=create, args=(number,)) for number in range(8)])
+        _run_together([Thread(target=create, args=(number,)) for number in range(8)])
         assert len(won) == 1
         with closing(log.open("plan")) as wal:
             assert read(wal) == some_lines(START, note=str(won[0]))[0]
@@ -123,8 +123,8 @@ class LogContract:
 
     # Appending.
 
-    def test_lines_are_read_back_in_the_order_they_were_appended(self) -> None:
-        """Numbered without a gap, whatever the size of the decisions."""
+    def test_lines_are_read_in_the_order_of_their_appends(self) -> None:
+        """Without a gap, whatever the size of the transactions."""
         log = self.make_log()
         written = [self._create(log, 1)]
         with closing(log.open("plan")) as wal:
@@ -152,8 +152,8 @@ class LogContract:
             wal.rewind()
             assert read(wal) == created
 
-    def test_of_two_appends_after_the_same_position_one_succeeds(self) -> None:
-        """The other is fenced, reads on, and then it may."""
+    def test_one_of_two_appends_after_the_same_position_succeeds(self) -> None:
+        """The other is fenced, reads the new lines, and then succeeds."""
         log = self.make_log()
         self._create(log, 1)
         one, two = log.open("plan"), self.same_log(log).open("plan")
@@ -171,7 +171,7 @@ class LogContract:
             assert two.position.seq == 3
 
     def test_handles_see_each_others_appends(self) -> None:
-        """Each exactly what is new to it."""
+        """Each reads exactly the lines that are new to it."""
         log = self.make_log()
         created = self._create(log, 1)
         one, two = log.open("plan"), self.same_log(log).open("plan")
@@ -186,10 +186,10 @@ class LogContract:
                     assert read(writer) == b""
                     assert reader.position == writer.position
 
-    # Turns.
+    # Locks.
 
-    def test_a_turn_keeps_everybody_else_out(self) -> None:
-        """Until it is given back."""
+    def test_the_lock_excludes_all_others(self) -> None:
+        """Until it is released."""
         log = self.make_log()
         self._create(log, 1)
         one, two = log.open("plan"), self.same_log(log).open("plan")
@@ -201,8 +201,8 @@ class LogContract:
             assert two.acquire(wait=False)
             two.release()
 
-    def test_whoever_waits_for_a_turn_gets_it(self) -> None:
-        """As soon as the one before gives it back."""
+    def test_a_waiter_gets_the_lock(self) -> None:
+        """As soon as the holder releases it."""
         log = self.make_log()
         self._create(log, 1)
         one, two = log.open("plan"), self.same_log(log).open("plan")
@@ -222,8 +222,8 @@ class LogContract:
             assert got.wait(_LONG_S)
             waiter.join(_LONG_S)
 
-    def test_a_shared_turn_keeps_writers_out(self) -> None:
-        """And ends like any other."""
+    def test_a_shared_lock_excludes_writers(self) -> None:
+        """Until it is released."""
         log = self.make_log()
         self._create(log, 1)
         one, two = log.open("plan"), self.same_log(log).open("plan")
@@ -234,8 +234,8 @@ class LogContract:
             assert two.acquire(wait=False)
             two.release()
 
-    def test_a_handle_that_is_reopened_within_its_turn_keeps_it(self) -> None:
-        """Reading anew is how a turn begins, so it must not end it."""
+    def test_a_rewind_keeps_the_lock(self) -> None:
+        """A writer rewinds under the lock, so that must not release it."""
         log = self.make_log()
         created = self._create(log, 2)
         one, two = log.open("plan"), self.same_log(log).open("plan")
@@ -249,17 +249,21 @@ class LogContract:
             append(one)
             one.release()
 
-    # Coming back.
+    # Recovery.
 
-    def test_a_torn_write_is_never_read_and_the_next_append_takes_its_place(self) -> None:
-        """Half a line, and whole lines of half a decision."""
+    def test_a_torn_write_is_never_read_and_the_next_append_replaces_it(self) -> None:
+        """Half a line, and whole lines of half a transaction."""
         log = self.make_log()
         created = self._create(log, 2)
         with closing(log.open("plan")) as wal:
             read(wal)
             end = wal.position
-        decision = some_lines(end, 3, note="torn")[0]
-        for torn in (decision[:10], decision[: decision.index(b"\n") + 1], decision[:-1]):
+        transaction = some_lines(end, 3, note="torn")[0]
+        for torn in (
+            transaction[:10],
+            transaction[: transaction.index(b"\n") + 1],
+            transaction[:-1],
+        ):
             if not self.tear(log, "plan", torn):
                 return
             with closing(self.same_log(log).open("plan")) as wal:
@@ -276,7 +280,7 @@ class LogContract:
             assert read(again) == created + lines
 
     def test_the_last_lines_are_the_last_two(self) -> None:
-        """Or one, if there is no more; whatever their length."""
+        """Or one, if there is only one; whatever their length."""
         log = self.make_log()
         created = self._create(log, 1)
         assert log.last_lines("plan") == [created]
@@ -302,12 +306,12 @@ def _expect_fence(wal: Wal, lines: bytes, after: Position, then: Position) -> No
         wal.append(lines, after=after, then=then)
     except FencedError:
         return
-    raise AssertionError(f"an append after {after} went through")
+    raise AssertionError(f"an append after {after} succeeded")
 
 
-def _all_at_once(threads: list[Thread]) -> None:
+def _run_together(threads: list[Thread]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(_LONG_S)
-    assert not any(thread.is_alive() for thread in threads), "somebody hangs"
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"

@@ -1,12 +1,12 @@
-"""A disk in memory that knows what a power cut would leave.
+"""A disk in memory that simulates power cuts.
 
-Each file has a durable half and a volatile one. Whoever reads sees the volatile half, as
-processes see the page cache; `sync` makes it durable, and `power_cut` returns a disk on which
-of everything written since only some blocks are left, in any order. Names are kept apart
-from files: a new one survives only once its directory was synced.
+Each file has a durable and a volatile content. Readers see the volatile one, as processes see
+the page cache; `sync` makes it durable, and `power_cut` returns a disk with some of the blocks
+written since, in any order. Names are separate from files: a new name survives only if its
+directory was synced.
 
-`another_process` is a second process's view of the same disk; `kill` ends one: its locks go,
-what it wrote stays. Directories are durable as soon as they are made.
+`another_process` is a second process's view of the same disk; `kill` ends a process: its locks
+are released, its writes stay. Directories are durable at once.
 """
 
 import errno
@@ -24,14 +24,14 @@ from taskloom.log import Entry
 class _Inode:
     is_directory: bool = False
     seen: bytearray = field(default_factory=bytearray)
-    """What processes read."""
+    """The content that processes read."""
     durable: bytearray = field(default_factory=bytearray)
-    """What was there at the last sync."""
+    """The content at the last sync."""
     changes: "list[tuple[int, bytes]]" = field(default_factory=list["tuple[int, bytes]"])
-    """Since then: (where the file is cut, what is put behind that)."""
+    """The changes since then: the offset of the cut, and the data appended there."""
     mtime_ns: int = 0
     writer: int | None = None
-    """The descriptor that has the lock for itself."""
+    """The descriptor with the exclusive lock."""
     readers: set[int] = field(default_factory=set[int])
 
     def change(self, at: int, data: bytes) -> None:
@@ -46,7 +46,7 @@ class _Inode:
         self.changes.clear()
 
     def versions(self) -> list[bytes]:
-        """The durable half, and what it became with each change since."""
+        """Return the durable content, and the content after each change since."""
         now = bytearray(self.durable)
         found = [bytes(now)]
         for at, data in self.changes:
@@ -66,14 +66,14 @@ class _Storage:
 
 
 class MemoryDisk:
-    """One process's view of a disk in memory. A `taskloom.log.Disk`."""
+    """A `taskloom.log.Disk`: one process's view of a disk in memory."""
 
     def __init__(self, storage: _Storage | None = None) -> None:
-        """Begin with an empty disk; see also `another_process` and `power_cut`."""
+        """Start with an empty disk; see also `another_process` and `power_cut`."""
         self._storage = storage or _Storage()
         self._open: dict[int, tuple[_Inode, bool]] = {}
 
-    # What a log asks.
+    # The calls of a log.
 
     def open(self, path: Path, flags: int) -> int:
         """Open or create a file, or open a directory."""
@@ -93,12 +93,12 @@ class MemoryDisk:
             return fd
 
     def close(self, fd: int) -> None:
-        """Close a descriptor; its lock goes with it."""
+        """Close a descriptor and release its lock."""
         self.unlock(fd)
         del self._open[fd]
 
     def write(self, fd: int, data: bytes | bytearray | memoryview) -> int:
-        """Append all of it."""
+        """Append all data."""
         inode, writable = self._file(fd)
         if not writable:
             raise OSError(errno.EBADF, "Bad file descriptor")
@@ -107,19 +107,19 @@ class MemoryDisk:
         return len(data)
 
     def read(self, fd: int, size_bytes: int, offset: int) -> bytes:
-        """Read what processes see."""
+        """Read the volatile content."""
         return bytes(self._file(fd)[0].seen[offset : offset + size_bytes])
 
     def size(self, fd: int) -> int:
-        """Return how long the file is for whoever reads it."""
+        """Return the size of the volatile content."""
         return len(self._file(fd)[0].seen)
 
     def is_named(self, fd: int, path: Path) -> bool:
-        """Tell whether the path leads to the open file."""
+        """Return whether the path names the open file."""
         return self._storage.names.get(path) is self._file(fd)[0]
 
     def truncate(self, fd: int, size_bytes: int) -> None:
-        """Cut the file, not yet durably."""
+        """Truncate the file, not durably."""
         inode, _ = self._file(fd)
         inode.change(size_bytes, b"\0" * max(0, size_bytes - len(inode.seen)))
         inode.mtime_ns = self._tick()
@@ -133,7 +133,7 @@ class MemoryDisk:
         self.sync(fd)
 
     def lock(self, fd: int, *, wait: bool) -> bool:
-        """Take the file for this descriptor alone."""
+        """Take the exclusive lock."""
         inode, _ = self._file(fd)
 
         def is_free() -> bool:
@@ -148,7 +148,7 @@ class MemoryDisk:
             return True
 
     def lock_shared(self, fd: int, *, wait: bool) -> bool:
-        """Keep writers off the file."""
+        """Take a shared lock."""
         inode, _ = self._file(fd)
 
         def is_free() -> bool:
@@ -163,7 +163,7 @@ class MemoryDisk:
             return True
 
     def unlock(self, fd: int) -> None:
-        """Give the file back."""
+        """Release the lock."""
         inode, _ = self._file(fd)
         with self._storage.changed:
             if inode.writer == fd:
@@ -179,38 +179,38 @@ class MemoryDisk:
         durable.update({name: inode for name, inode in names.items() if name.parent == path})
 
     def make_directory(self, path: Path) -> None:
-        """Make a directory and its parents."""
+        """Create a directory and its parents."""
         for each in (*reversed(path.parents), path):
             inode = self._storage.names.setdefault(each, _Inode(is_directory=True))
             self._storage.durable_names.setdefault(each, inode)
 
     def entries(self, path: Path) -> Iterator[Entry]:
-        """Walk the files of a directory."""
+        """Yield the files of a directory."""
         for name, inode in list(self._storage.names.items()):
             if name.parent == path and not inode.is_directory:
                 yield Entry(name.name, len(inode.seen), inode.mtime_ns)
 
     def remove(self, path: Path) -> None:
-        """Delete a name, not yet durably; who has the file open keeps it."""
+        """Delete a name, not durably; open descriptors stay valid."""
         if self._storage.names.pop(path, None) is None:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
 
-    # What a test asks.
+    # The calls of a test.
 
     def another_process(self) -> "MemoryDisk":
-        """Return the view of another process, with descriptors of its own."""
+        """Return the view of another process, with its own descriptors."""
         return MemoryDisk(self._storage)
 
     def kill(self) -> None:
-        """End this process: descriptors and locks are gone, what was written is not."""
+        """End this process: close its descriptors and release its locks; its writes stay."""
         for fd in list(self._open):
             self.close(fd)
 
     def power_cut(self, chance: Random, *, block_bytes: int = 512) -> "MemoryDisk":
-        """Return a disk as a power cut may leave this one; this one stays as it is.
+        """Return a disk as a power cut may leave this one; this one is not changed.
 
-        Of each file a length between those it had since its last sync is chosen, and each block
-        from any of its versions since then; of each name, whether its change survived.
+        Each file gets a random length among those since its last sync, and each block comes from
+        a random version since then. Each change of a name survives or not.
         """
         left = _Storage(next_fd=self._storage.next_fd, ticks=self._storage.ticks)
         survivors: dict[_Inode, _Inode] = {}
@@ -225,7 +225,7 @@ class MemoryDisk:
         return MemoryDisk(left)
 
     def unsynced(self) -> dict[Path, int]:
-        """Return how many changes a power cut may take, by file; those of its name included."""
+        """Return by file the number of changes, also of its name, that a power cut may lose."""
         names, durable = self._storage.names, self._storage.durable_names
         changes = {
             name: len(inode.changes) + (durable.get(name) is not inode)
@@ -235,16 +235,16 @@ class MemoryDisk:
         return {name: number for name, number in changes.items() if number}
 
     def put(self, path: Path, data: bytes) -> None:
-        """Put a whole file there, durably."""
+        """Write a whole file durably."""
         self.make_directory(path.parent)
         inode = _Inode(seen=bytearray(data), durable=bytearray(data), mtime_ns=self._tick())
         self._storage.names[path] = self._storage.durable_names[path] = inode
 
     def content(self, path: Path) -> bytes:
-        """Return a whole file as processes see it.
+        """Return the volatile content of a file.
 
         Raises:
-            KeyError: There is none.
+            KeyError: there is no such file.
         """
         return bytes(self._storage.names[path].seen)
 
@@ -253,10 +253,10 @@ class MemoryDisk:
         return [path for path, inode in self._storage.names.items() if not inode.is_directory]
 
     def _file(self, fd: int) -> tuple[_Inode, bool]:
-        there = self._open.get(fd)
-        if there is None:
+        opened = self._open.get(fd)
+        if opened is None:
             raise OSError(errno.EBADF, "Bad file descriptor")
-        return there
+        return opened
 
     def _tick(self) -> int:
         self._storage.ticks += 1

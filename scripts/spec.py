@@ -1,7 +1,7 @@
-"""Which tests show which behaviour of docs/spec, and which behaviours none shows yet.
+"""List which tests show which behaviour of docs/spec, and which behaviours no test shows.
 
 The catalogue is every line `- TB-101 …` in docs/spec. Tests cite IDs with `@pytest.mark.spec`.
-What they cite is read by letting pytest collect them, so what is listed is what would run.
+pytest collects the tests, so the list has the tests that would run.
 """
 
 import argparse
@@ -22,10 +22,10 @@ LINE = re.compile(r"^- (?P<id>(?P<part>[A-Z]{2})-\d+) (?P<text>.+)$", re.MULTILI
 
 
 def catalogue(folder: Path = SPEC) -> dict[str, str]:
-    """Each ID and its text, in the order of the files.
+    """Return each ID and its text, in the order of the files.
 
     Raises:
-        ValueError: an ID stands twice.
+        ValueError: an ID occurs twice.
     """
     found: dict[str, str] = {}
     for page in sorted(folder.glob("*.md")):
@@ -37,14 +37,14 @@ def catalogue(folder: Path = SPEC) -> dict[str, str]:
 
 
 def cited(item: pytest.Item) -> Iterator[object]:
-    """What the test gives to its `spec` marks; strings, if it was written right."""
+    """Yield the arguments of a test's `spec` marks: strings, if they are correct."""
     for mark in item.iter_markers("spec"):
-        # A mark without IDs says nothing; the empty string is in no catalogue, so it is reported.
+        # A mark without IDs is a mistake; the empty string is in no catalogue, so it is reported.
         yield from mark.args or ("",)
 
 
-def misquoted(items: Iterable[pytest.Item], known: Mapping[str, str]) -> list[str]:
-    """One sentence for each citation of an ID that the catalogue does not have."""
+def unknown_citations(items: Iterable[pytest.Item], known: Mapping[str, str]) -> list[str]:
+    """Return one sentence for each citation of an unknown ID."""
     return sorted(
         {
             f"{item.nodeid}: cites {id_!r}, which docs/spec does not have"
@@ -56,7 +56,7 @@ def misquoted(items: Iterable[pytest.Item], known: Mapping[str, str]) -> list[st
 
 
 class Collector:
-    """A pytest plugin that keeps the tests of each ID, deselected ones too."""
+    """A pytest plugin that records the tests of each ID, also deselected ones."""
 
     def __init__(self) -> None:
         self.tests: defaultdict[str, set[str]] = defaultdict(set)
@@ -68,10 +68,10 @@ class Collector:
 
 
 def collect() -> Mapping[str, set[str]]:
-    """The tests that cite each ID. Ends the program if pytest cannot collect them."""
+    """Return the tests of each ID; exit if pytest cannot collect them."""
     collector = Collector()
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         code = pytest.main(
             [
                 *("--collect-only", "-q", "-p", "no:cacheprovider"),
@@ -80,7 +80,7 @@ def collect() -> Mapping[str, set[str]]:
             plugins=[collector],
         )
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-        sys.exit(said.getvalue())
+        sys.exit(output.getvalue())
     return collector.tests
 
 
@@ -91,7 +91,7 @@ def part(id_: str) -> str:
 def report(
     known: Mapping[str, str], tests: Mapping[str, set[str]], *, missing_only: bool
 ) -> Iterator[str]:
-    """The listing, line by line: what is shown, then what is not, then the counts."""
+    """Yield the lines of the report: IDs with tests, then IDs without, then the counts."""
     if not missing_only:
         for id_ in known:
             for test in sorted(tests.get(id_, ())):
@@ -110,7 +110,7 @@ def report(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--missing", action="store_true", help="only what no test shows")
+    parser.add_argument("--missing", action="store_true", help="only IDs that no test shows")
     parser.add_argument("--part", metavar="TB", help="only the IDs of one part")
     options = parser.parse_args()
     known = catalogue()

@@ -1,4 +1,4 @@
-"""What holds for every test: the event loop, how hard Hypothesis looks, and the spec marks."""
+"""Settings of all tests: event loop, Hypothesis profiles, figures, spec marks."""
 
 import os
 from collections.abc import Callable, Generator
@@ -6,17 +6,17 @@ from collections.abc import Callable, Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from scripts.spec import catalogue, misquoted
+from scripts.spec import catalogue, unknown_citations
 
 KNOWN = catalogue()
 DEEP = os.environ.get("TASKLOOM_DEEP") == "1"
 
-# The gate gives the same answer for the same tree; looking for the new is the deep run's work.
+# The gate is deterministic; the deep run searches for new failures.
 settings.register_profile(
     "gate",
     derandomize=True,
     database=None,
-    deadline=None,  # Machines differ in speed; time is what `make bench` measures.
+    deadline=None,  # Machines differ in speed; `make bench` measures time.
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
@@ -31,13 +31,13 @@ settings.load_profile("deep" if DEEP else "gate")
 
 @pytest.fixture(scope="session")
 def deep() -> bool:
-    """Whether this is the deep run, for tests that choose their own size."""
+    """Return whether this is the deep run, for tests that choose their size."""
     return DEEP
 
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
-    """Taskloom is anyio over asyncio, so async tests run there."""
+    """Run async tests on asyncio, as Taskloom does."""
     return "asyncio"
 
 
@@ -45,16 +45,16 @@ def anyio_backend() -> str:
 def figure(
     record_property: Callable[[str, object], None], request: pytest.FixtureRequest
 ) -> Callable[[str], None]:
-    """Say how much a test saw, in a sentence that is printed at the end of the run."""
+    """Record a sentence with a figure of the test, printed at the end of the run."""
 
-    def note(sentence: str) -> None:
+    def record(sentence: str) -> None:
         record_property("figure", f"{request.node.name}: {sentence}")
 
-    return note
+    return record
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the figures of all tests, those of xdist's workers included."""
+    """Print the figures of all tests, also of xdist workers."""
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
     figures = [
         value for each in reports for name, value in each.user_properties if name == "figure"
@@ -69,10 +69,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """A test that cites an ID which docs/spec does not have is an error of its file."""
+    """Fail the collection of a file that cites an ID which docs/spec does not have."""
     report = yield
     items = [node for node in report.result or () if isinstance(node, pytest.Item)]
-    wrong = misquoted(items, KNOWN)
+    wrong = unknown_citations(items, KNOWN)
     if wrong:
         report.outcome = "failed"
         report.longrepr = "\n".join(wrong)

@@ -1,17 +1,18 @@
-"""The spec marks: the catalogue reads right, and a wrong citation stops the run."""
+"""The spec marks: the catalogue is read correctly, and a wrong citation stops the run."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from scripts.spec import catalogue, report
+from scripts.spec import SPEC, catalogue, report
 from tests.conventions.tree import ROOT
 
 
 def run_pytest(test: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    """Runs one file outside the tree under this tree's settings and conftest."""
+    """Run one file outside the repository with its settings and conftest."""
     return subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.conftest"),
@@ -24,14 +25,23 @@ def run_pytest(test: Path, *more: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_catalogue_holds_every_part() -> None:
+PARTS = {"TB", "AG", "PT", "TR", "AP", "LB", "SE", "CT", "CL", "MC", "WB", "MM"}
+
+
+def test_the_catalogue_has_every_part() -> None:
     known = catalogue()
-    parts = {id_.partition("-")[0] for id_ in known}
-    assert parts == {"TB", "AG", "PT", "TR", "AP", "LB", "SE"}
-    assert len(known) > 200
+    assert {id_.partition("-")[0] for id_ in known} == PARTS
+    assert len(known) > 350
 
 
-def test_an_id_that_stands_twice_is_refused(tmp_path: Path) -> None:
+def test_the_readme_of_the_catalogue_lists_every_page_and_part() -> None:
+    text = (SPEC / "README.md").read_text(encoding="utf-8")
+    pages = {page.name for page in SPEC.glob("*.md")} - {"README.md"}
+    assert set(re.findall(r"^\| ([\w-]+\.md) \|", text, re.MULTILINE)) == pages
+    assert set(re.findall(r"\b([A-Z]{2})-…", text)) == PARTS
+
+
+def test_an_id_that_occurs_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("- XX-1 One.\n- XX-1 Two.\n", encoding="utf-8")
     with pytest.raises(ValueError, match="XX-1"):
         catalogue(tmp_path)
@@ -60,8 +70,8 @@ def test_tests_that_cite_unknown_ids_stop_the_run(tmp_path: Path, more: tuple[st
     assert result.returncode != 0
     assert "1 error" in result.stdout
     assert "passed" not in result.stdout
-    for place, id_ in (("test_unknown", "XX-1"), ("test_empty", ""), ("test_deep", "XX-2")):
-        assert f"{place}: cites {id_!r}, which docs/spec does not have" in result.stdout
+    for name, id_ in (("test_unknown", "XX-1"), ("test_empty", ""), ("test_deep", "XX-2")):
+        assert f"{name}: cites {id_!r}, which docs/spec does not have" in result.stdout
 
 
 def test_a_test_that_cites_a_known_id_runs(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ def step(number: int) -> str:
     return f"step {number} is done"
 
 
-class Foreman:
-    """A model that asks for five steps, one after the other."""
+class FiveSteps:
+    """A model that calls the tool five times, one after the other."""
 
-    name = "foreman"
+    name = "five-steps"
 
     async def generate(self, request: ModelRequest) -> Message:
-        """Ask for the next step, or tell how they went."""
+        """Call the tool for the next step, or return the results."""
         results = [message.text for message in request.messages if message.role == "tool"]
         if len(results) < 5:
             return call_tool("step", number=len(results) + 1)
@@ -31,5 +31,5 @@ class Foreman:
 
 if __name__ == "__main__":
     journal = sys.argv[1] if len(sys.argv) > 1 else "run.jsonl"
-    result = Agent(Foreman(), [step]).invoke_sync("Do the five steps.", journal=journal)
+    result = Agent(FiveSteps(), [step]).invoke_sync("Do the five steps.", journal=journal)
     sys.stdout.write(result.text + "\n")

@@ -1,6 +1,6 @@
-"""An agent with a tool, listened to piece by piece; runs without a network.
+"""An agent with a tool, with its events printed as they come; runs without a network.
 
-Give it the name of a real model to use one: python examples/agent_with_tools.py openai:gpt-…
+Pass the name of a real model to use it: python examples/agent_with_tools.py openai:gpt-…
 """
 
 import sys
@@ -23,7 +23,7 @@ async def word_count(text: str) -> int:
 
 
 async def main() -> None:
-    """Ask, and print what happens as it happens."""
+    """Run the agent and print its events."""
     script = [call_tool("word_count", text="a plan that survives"), "That is four words."]
     model = sys.argv[1] if len(sys.argv) > 1 else ScriptedModel(script)
     agent = Agent(model, [word_count], instruction="Use the tool; answer in one sentence.")

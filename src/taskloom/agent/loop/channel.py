@@ -1,7 +1,10 @@
-"""From a run to its one reader: in order, bounded, and deaf once the reader has left.
+"""A bounded queue of events from a run to its one reader, on one event loop.
 
-A writer waits while `EVENTS_MAX` events are unread, so a slow reader slows the run down
-instead of filling memory. Both sides live on one event loop.
+A writer waits while `EVENTS_MAX` events are unread, so a slow reader slows the run down instead of
+filling memory. Once the reader has left, events are dropped.
+
+It is not `anyio.create_memory_object_stream(64)`, because that goes through the event loop for
+every event: a streamed chunk then takes 9 µs of CPU instead of 1.1 µs (`python -m bench agent`).
 """
 
 import asyncio
@@ -11,14 +14,13 @@ from typing import Final
 from taskloom.agent.events import Event
 
 EVENTS_MAX: Final = 64
-"""Enough that reader and run rarely wait for each other, small enough to be no memory."""
+"""Enough that reader and run rarely wait for each other, few enough to need little memory."""
 
 
 class Channel:
     """`send` and `finish` on the run's side, `receive` and `leave` on the reader's."""
 
     def __init__(self, bound: int = EVENTS_MAX) -> None:
-        """Start open and empty."""
         self._bound = bound
         self._events: deque[Event] = deque()
         self._reader: asyncio.Future[None] | None = None
@@ -27,30 +29,30 @@ class Channel:
         self._left = False
 
     async def send(self, event: Event) -> None:
-        """Hand over an event; wait while the reader is too far behind."""
+        """Add an event; wait while the reader lags behind."""
         while len(self._events) >= self._bound and not self._left:
-            await self._wait_for_room()
+            await self._wait_for_space()
         if self._left:
-            # Nobody waits here any more: let the cancellation in that follows a reader's leaving.
+            # A reader that leaves cancels the run: yield, so that the cancellation arrives here.
             await asyncio.sleep(0)
             return
         self._events.append(event)
         if self._reader is not None:
             _wake(self._reader)
 
-    async def _wait_for_room(self) -> None:
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._writers.append(turn)
+    async def _wait_for_space(self) -> None:
+        space: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._writers.append(space)
         try:
-            await turn
+            await space
         except BaseException:
-            # Woken and cancelled at once: the room goes to the next in line.
-            if turn.done() and not turn.cancelled():
+            # Woken and cancelled at the same time: the next writer gets the space.
+            if space.done() and not space.cancelled():
                 self._wake_writer()
             raise
 
     def finish(self) -> None:
-        """Say that no more events will come."""
+        """Mark the end of the events."""
         self._finished = True
         if self._reader is not None:
             _wake(self._reader)
@@ -70,7 +72,7 @@ class Channel:
         return event
 
     def leave(self) -> None:
-        """Stop listening: what is sent from now on is dropped."""
+        """Stop reading: drop what is unread and all that is sent from now on."""
         self._left = True
         self._events.clear()
         while self._writers:

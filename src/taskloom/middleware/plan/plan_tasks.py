@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, get_args
 
-from taskloom.agent import Language, Message, Middleware, RunSetup, State, get_value, set_value
+from taskloom.agent import (
+    Language,
+    Message,
+    Middleware,
+    RunSetup,
+    State,
+    get_value,
+    run_language,
+    set_value,
+)
 from taskloom.files import Backend
 from taskloom.middleware.plan.item import PlanItem
 from taskloom.middleware.plan.plan_texts import plan_texts
@@ -70,7 +79,7 @@ class PlanTasks(Middleware):
         """Add the four tools."""
         tools = PlanTools(
             store=self._store,
-            texts=plan_texts(self._language),
+            texts=plan_texts(self._language or run_language()),
             enforce_order=self._enforce_order,
             keep_completed=self._keep_completed,
         )
@@ -87,7 +96,7 @@ class PlanTasks(Middleware):
         with suppress(OSError):  # A failed reminder must not end a run; the tools report the error.
             async with self._store.locked() as tasks:
                 if tasks.open:
-                    text = render_reminder(tasks, plan_texts(self._language))
+                    text = render_reminder(tasks, plan_texts(self._language or run_language()))
                     state.messages.append(Message.user(_OPENING + text + _CLOSING))
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from taskloom.agent import Language, run_language
+from taskloom.agent import Translations
 
 
 class PlanTexts(Struct, frozen=True, kw_only=True):
@@ -236,9 +236,5 @@ ZH: Final = PlanTexts(
     reminder_more="另有 {count} 个；TaskList 显示全部",
 )
 
-_ALL: Final[dict[Language, PlanTexts]] = {"en": EN, "zh": ZH}
-
-
-def plan_texts(language: Language | None = None) -> PlanTexts:
-    """Return the texts of a language, by default that of the current run."""
-    return _ALL[language or run_language()]
+plan_texts: Final = Translations(en=EN, zh=ZH)
+"""`plan_texts(language)` returns the texts of a language."""

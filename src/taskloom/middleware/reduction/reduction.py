@@ -29,6 +29,7 @@ from taskloom.agent import (
     ToolHandler,
     ToolRequest,
     as_tool,
+    run_language,
 )
 from taskloom.middleware.reduction.clearing import Clearing
 from taskloom.middleware.reduction.notices import Notices
@@ -141,7 +142,7 @@ class ToolReduction(Middleware):
         self._runs.add(run)
         _RUNS.set({**_RUNS.get({}), id(self): run})
         if adds_read_tool and settings.backends:
-            texts = reduction_texts(settings.language)
+            texts = reduction_texts(settings.language or run_language())
             setup.tools.append(read_tool(name, self._store, texts, settings.max_length_for_trunc))
         if settings.retention is not None:
             await self._try_prune(setup)
@@ -167,7 +168,7 @@ class ToolReduction(Middleware):
 
     def _notices(self) -> Notices:
         settings = self._settings
-        texts = reduction_texts(settings.language)
+        texts = reduction_texts(settings.language or run_language())
         return Notices(texts, self._run().read_tool_name, settings.preview_length)
 
     async def before_model(self, state: State) -> State | None:

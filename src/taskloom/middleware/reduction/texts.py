@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from taskloom.agent import Language, run_language
+from taskloom.agent import Translations
 
 
 class ReductionTexts(Struct, frozen=True, kw_only=True):
@@ -93,9 +93,5 @@ ZH: Final = ReductionTexts(
     not_saved="`{path}` 不是已保存的工具结果；它们都在 `{root}` 中。此工具只能读取它们。",
 )
 
-_ALL: Final[dict[Language, ReductionTexts]] = {"en": EN, "zh": ZH}
-
-
-def reduction_texts(language: Language | None) -> ReductionTexts:
-    """Return the texts of a language, by default that of the current run."""
-    return _ALL[language or run_language()]
+reduction_texts: Final = Translations(en=EN, zh=ZH)
+"""`reduction_texts(language)` returns the texts of a language."""

@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from taskloom.agent import Language
+from taskloom.agent import Translations
 
 
 class WorkerTexts(Struct, frozen=True):
@@ -59,9 +59,5 @@ _ZH: Final = WorkerTexts(
     ),
 )
 
-_ALL: Final[dict[Language, WorkerTexts]] = {"en": _EN, "zh": _ZH}
-
-
-def worker_texts(language: Language) -> WorkerTexts:
-    """Return the texts of a language."""
-    return _ALL[language]
+worker_texts: Final = Translations(en=_EN, zh=_ZH)
+"""`worker_texts(language)` returns the texts of a language."""

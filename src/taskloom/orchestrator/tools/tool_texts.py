@@ -6,7 +6,7 @@ A key is a tool's name, or a tool's name and an argument's with a dot between.
 from collections.abc import Mapping
 from typing import Final
 
-from taskloom.agent import Language
+from taskloom.agent import Translations
 
 _EN: Final[Mapping[str, str]] = {
     "task_template": "Get the guide for writing a good Task: read it before your first task_create."
@@ -105,9 +105,5 @@ _ZH: Final[Mapping[str, str]] = {
     "cancel_worker": "停止一次 worker 运行。它持有的步骤记为失败；reopen 后可再次尝试。",
 }
 
-_ALL: Final[Mapping[Language, Mapping[str, str]]] = {"en": _EN, "zh": _ZH}
-
-
-def tool_texts(language: Language) -> Mapping[str, str]:
-    """Return the texts of a language."""
-    return _ALL[language]
+tool_texts: Final = Translations(en=_EN, zh=_ZH)
+"""`tool_texts(language)` returns the texts of a language."""

@@ -83,7 +83,7 @@ def work_through(writer: TaskWriter, *, notes: int = 0) -> None:
         for step_id in ready:
             number += 1
             for command in _work(step_id, notes):
-                assert writer.offer(command, worker(number)) is not None
+                writer.submit(command, worker(number))
 
 
 def _work(step_id: str, notes: int) -> Iterator[Command]:
@@ -96,6 +96,6 @@ def _work(step_id: str, notes: int) -> Iterator[Command]:
     )
 
 
-def _ready(task: Task) -> list[str]:
+def _ready(task: Task, _wal_path: str) -> list[str]:
     found = task.index.walk(None, (StepStatus.READY,), lambda _: True)
     return list(islice(found, 200))

@@ -54,10 +54,10 @@ def _measure(events: int) -> tuple[int, float, float]:
 
 def _write(place: Path, events: int) -> int:
     """Write a log of about that many events: a plan, worked through, eight events a step."""
-    desk = create(session(place), dag(events // 8))
-    work_through(desk, notes=4)
-    total = desk.glance(lambda task: task.seq)
-    desk.close()
+    writer = create(session(place), dag(events // 8))
+    work_through(writer, notes=4)
+    total = writer.ask(lambda task, _: task.seq)
+    writer.close()
     return total
 
 

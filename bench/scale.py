@@ -50,7 +50,7 @@ def _measure(size: int) -> dict[str, float]:
         actor = worker(number)
         page = _timed(
             times["query of 5"],
-            lambda: writer.ask(lambda task: query_steps(task, query, actor), actor),  # noqa: B023 - called at once
+            lambda: writer.ask(lambda task, _: query_steps(task, query, actor), actor),  # noqa: B023 - called at once
         )
         step_id = page.steps[0].step_id
         _send(writer, times["claim"], ClaimStep(task_id=TASK, step_id=step_id), number)

@@ -19,6 +19,7 @@ from taskloom.board import (
     Scope,
     decide_create,
     query_steps,
+    require_sight,
 )
 from taskloom.board import commands as cmd
 from taskloom.errors import Code, RefusedError
@@ -79,7 +80,7 @@ def test_without_task_tools_nothing_is_created_and_nothing_is_seen(role: Role) -
         decide_create(creating(step("a")), other, START, Rules())
     assert caught.value.code is Code.TOOL_NOT_AVAILABLE
     with pytest.raises(RefusedError) as caught:
-        query_steps(held().task, QuerySteps(task_id=TASK), other)
+        require_sight(other, TASK)
     assert caught.value.code is Code.TOOL_NOT_AVAILABLE
 
 

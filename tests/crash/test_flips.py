@@ -153,7 +153,7 @@ def test_a_session_reports_a_flip_with_path_and_line_and_leaves_the_file_alone(
             session.resume()
             [found] = session.found()
             with pytest.raises(UnavailableError) as caught:
-                session.writer(found.task_id).ask(lambda _: None, BOSS)
+                session.writer(found.task_id).ask(lambda task, _: task.seq, BOSS)
             line = one.data.count(b"\n", 0, at) + 1
             details = caught.value.details
             assert details["wal_path"] == str(path)

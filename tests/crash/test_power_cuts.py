@@ -93,15 +93,14 @@ def play(player: Player) -> None:
         writer = player.session.writer(first.task_id)
         named = [(command.command_id or "", command, actor) for command, actor in group]
         account.doubtful.update(command_id for command_id, _, _ in named)
-        tickets = [
-            (command_id, writer.offer(command, actor))
+        pending_answers = [
+            (command_id, writer.submit(command, actor))
             for command_id, command, actor in named
             if not isinstance(command, CreateTask)
         ]
-        for command_id, ticket in tickets:
-            assert ticket is not None
-            writer.settle(ticket)
-            account.note(command_id, ticket.answer)
+        for command_id, pending in pending_answers:
+            writer.commit(pending)
+            account.note(command_id, pending.result())
 
 
 def moments(make: Callable[[], MemoryDisk]) -> Iterator[tuple[MemoryDisk, Account]]:

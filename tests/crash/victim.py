@@ -39,13 +39,12 @@ def work(project: Path, batch: int, pipe: int) -> None:
     writer = session.writer("plan")
     number = 0
     while True:
-        ticket = None
-        for _ in range(batch):
-            ticket = writer.offer(note(number), BOSS)
-            number += 1
-        assert ticket is not None
-        writer.settle(ticket)
-        os.write(pipe, b"%d\n" % ticket.seq)
+        pending = writer.submit(note(number), BOSS)
+        for more in range(number + 1, number + batch):
+            pending = writer.submit(note(more), BOSS)
+        number += batch
+        writer.commit(pending)
+        os.write(pipe, b"%d\n" % pending.seq)
 
 
 def kill_one(project: Path, batch: int, acks: int, *, watch: bool) -> int:

@@ -11,6 +11,7 @@ from tests.board.exploring.invariants import OF_STATES
 from tests.board.stage import facts
 from tests.crash.play import SESSION, check, logs
 from tests.runtime.simulating import World
+from tests.runtime.staging import state
 
 _ENDS_A_CLAIM: Final = {
     EventType.STEP_COMPLETED,
@@ -76,7 +77,7 @@ def _live_boards_say_what_the_logs_say(world: World) -> None:
     for name in logs(world.disk):
         task = _replayed(world, name)
         if task.status is not TaskStatus.BLOCKED and not task.is_terminal:
-            assert session.writer(task.task_id).glance(facts) == facts(task)
+            assert session.writer(task.task_id).ask(state) == facts(task)
     session.close()
 
 

@@ -9,9 +9,11 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from taskloom import Actor, ClaimStep, CreateTask, Receipt, StepStatus, SyncBoard, UpdateStep
+from taskloom.board import Task
 from taskloom.log import Disk, Durability, Entry, JsonlLog, OsDisk
 from taskloom.runtime import TaskWriters, session_dir
 from taskloom.testing import FakeClock
+from tests.board.stage import facts
 from tests.crash.scripts import BOSS, new_task, step, worker
 
 _T = TypeVar("_T")
@@ -103,6 +105,11 @@ def wal(project: Path, name: str = "plan") -> Path:
 
 def raw_lines(path: Path) -> list[dict[str, Any]]:
     return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+
+
+def state(task: Task, _wal_path: str) -> dict[str, object]:
+    """Everything a Task is made of, for comparing what two writers say."""
+    return facts(task)
 
 
 def soon(call: Callable[[], _T]) -> _T:

@@ -9,29 +9,28 @@ import pytest
 
 from taskloom import Board, ClaimStep, FailTask, RefusedError, TaskStatus
 from taskloom.errors import Code
+from taskloom.runtime.write_lock import WouldBlockError
 from tests.crash.scripts import BOSS, worker
 from tests.runtime.staging import ANN, BOB, board_on, claim, create, soon, wal
 
 
 @pytest.mark.spec("TB-121", "TB-610")
-def test_a_forked_child_does_not_take_its_parents_turn_for_its_own(tmp_path: Path) -> None:
+def test_a_forked_child_does_not_use_the_write_lock_of_its_parent(tmp_path: Path) -> None:
     board = board_on(tmp_path)
     create(board)
     writer = board.writers.writer("plan")
-    pending = writer.offer(ClaimStep(task_id="plan", step_id="a"), worker("parent-1"))
-    assert pending is not None  # Decided, not yet durable: the turn is the parent's.
-    child = os.fork()
+    pending = writer.submit(ClaimStep(task_id="plan", step_id="a"), worker("parent-1"))
+    child = os.fork()  # The claim is decided and not durable: the write lock is the parent's.
     if child == 0:  # Whatever happens here must not come back into the test runner.
         code = 1
         try:
-            taken = writer.offer(
-                ClaimStep(task_id="plan", step_id="c"), worker("child-1"), wait=False
-            )
-            code = 0 if taken is None else 2
+            writer.submit(ClaimStep(task_id="plan", step_id="c"), worker("child-1"), wait=False)
+        except WouldBlockError:
+            code = 0
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
-    writer.settle(pending)
+    writer.commit(pending)
     board.writers.close()
     assert os.waitstatus_to_exitcode(status) == 0
     assert board_on(tmp_path).get("plan", BOSS).step("a").status == "claimed"

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 import pytest
 
-import taskloom.runtime.task_writer as desk_module
+import taskloom.runtime.task_writer as writer_module
 from taskloom import (
     Actor,
     Board,
@@ -30,11 +30,11 @@ from taskloom.board import DEFAULT_RULES
 from taskloom.errors import Code
 from taskloom.log import JsonlLog
 from taskloom.runtime import TaskWriters, session_dir
-from taskloom.runtime.pending_answer import PendingAnswer
+from taskloom.runtime.task_writer import PendingAnswer
+from taskloom.runtime.write_lock import WouldBlockError
 from taskloom.testing import FakeClock, Fault, FaultyDisk, MemoryDisk
-from tests.board.stage import facts
 from tests.crash.scripts import BOSS, updating, worker
-from tests.runtime.staging import ANN, BOB, LONG_S, board_on, claim, create, put, soon, wal
+from tests.runtime.staging import ANN, BOB, LONG_S, board_on, claim, create, put, soon, state, wal
 
 PROJECT: Final = Path("/p")
 HALF: Final = DEFAULT_RULES.lease / 2
@@ -78,7 +78,7 @@ NO: Final[dict[str, tuple[Code, Callable[[SyncBoard], object]]]] = {
 
 @pytest.mark.spec("TB-702")
 @pytest.mark.parametrize("why", NO)
-def test_a_refusal_takes_back_a_past_lease_durably_and_gives_the_turn_back(why: str) -> None:
+def test_a_refusal_takes_back_a_past_lease_durably_and_releases_the_write_lock(why: str) -> None:
     disk, clock = MemoryDisk(), FakeClock()
     board = with_a_past_lease(disk, clock)
     code, ask = NO[why]
@@ -100,7 +100,7 @@ async def on_a_loop(disk: MemoryDisk, clock: FakeClock) -> Board:
 
 
 @pytest.mark.spec("TB-702")
-async def test_a_refusal_on_an_event_loop_gives_the_turn_back_too() -> None:
+async def test_a_refusal_on_an_event_loop_releases_the_write_lock_too() -> None:
     disk, clock = MemoryDisk(), FakeClock()
     with_a_past_lease(disk, clock).writers.close()
     clock.move(-HALF)
@@ -114,7 +114,7 @@ async def test_a_refusal_on_an_event_loop_gives_the_turn_back_too() -> None:
     await board.aclose()
 
 
-async def test_a_question_that_is_no_question_gives_the_turn_back_too() -> None:
+async def test_a_reader_with_a_bug_releases_the_write_lock_too() -> None:
     """Whatever goes wrong after a lease was taken back, nobody is kept waiting for it."""
     disk, clock = MemoryDisk(), FakeClock()
     with_a_past_lease(disk, clock).writers.close()
@@ -122,7 +122,7 @@ async def test_a_question_that_is_no_question_gives_the_turn_back_too() -> None:
     board = await on_a_loop(disk, clock)
     clock.move(HALF)
     with pytest.raises(TypeError):
-        await board.summary("plan", BOSS, budget_bytes=cast(int, "many"))
+        await board.read("plan", lambda task: task.seq + cast(int, "one"), BOSS)
     other = board_on(PROJECT, disk=disk.another_process(), clock=clock)
     assert soon(lambda: claim(other, "a", BOB)).seq == 9
     await board.aclose()
@@ -143,7 +143,7 @@ def renaming(title: str = "x") -> UpdateBoard:
     return updating({"op": "update_task", "title": title})
 
 
-def test_a_refusal_during_the_last_sync_of_a_turn_leaves_nobody_waiting() -> None:
+def test_a_refusal_during_the_last_sync_under_the_write_lock_leaves_nobody_waiting() -> None:
     disk, clock = BusyDisk(), FakeClock()
     board = board_on(PROJECT, disk=disk, clock=clock)
     create(board)
@@ -152,24 +152,22 @@ def test_a_refusal_during_the_last_sync_of_a_turn_leaves_nobody_waiting() -> Non
     pending_answers: list[PendingAnswer[Receipt]] = []
     refused: list[Code] = []
 
-    def offer(command: object, actor: Actor) -> None:
-        pending = writer.offer(cast(Any, command), actor)
-        assert pending is not None
-        pending_answers.append(pending)
+    def submit(command: object, actor: Actor) -> None:
+        pending_answers.append(writer.submit(cast(Any, command), actor))
 
     def meanwhile() -> None:
         if len(pending_answers) < 4:
-            offer(renaming(), BOSS)
+            submit(renaming(), BOSS)
         elif len(pending_answers) == 4:  # The fourth sync is the last one of a turn.
             clock.move(2 * HALF)
-            offer(ClaimStep(task_id="plan", step_id="nope"), BOB)
+            submit(ClaimStep(task_id="plan", step_id="nope"), BOB)
 
     disk.meanwhile = meanwhile
-    offer(renaming(), BOSS)
+    submit(renaming(), BOSS)
     for pending in pending_answers:  # It grows while the disk is busy.
-        writer.settle(pending)
+        writer.commit(pending)
         try:
-            assert pending.answer
+            assert pending.result()
         except RefusedError as no:
             refused.append(no.code)
     disk.meanwhile = None
@@ -179,8 +177,9 @@ def test_a_refusal_during_the_last_sync_of_a_turn_leaves_nobody_waiting() -> Non
     assert soon(lambda: other.get("plan", BOSS)).step("a").status == "ready"
 
 
+@pytest.mark.spec("TB-608")
 @pytest.mark.parametrize("actor", [PLAIN, worker("eve-1", "another-task")], ids=["main", "other"])
-def test_whoever_may_not_see_a_task_causes_no_write_to_it(actor: Actor) -> None:
+def test_an_actor_that_may_not_see_a_task_reads_nothing_and_causes_no_write(actor: Actor) -> None:
     disk, clock = MemoryDisk(), FakeClock()
     board = with_a_past_lease(disk, clock)
     before = disk.content(wal(PROJECT))
@@ -205,16 +204,14 @@ def test_a_refusal_waits_for_the_change_it_rests_on() -> None:
     board = board_on(PROJECT, disk=disk)
     create(board)
     writer = board.writers.writer("plan")
-    won = writer.offer(ClaimStep(task_id="plan", step_id="a"), ANN)
-    lost = writer.offer(ClaimStep(task_id="plan", step_id="a"), BOB)
-    assert won is not None
-    assert lost is not None
-    assert not writer.is_safe(lost)
-    writer.settle(lost)
+    won = writer.submit(ClaimStep(task_id="plan", step_id="a"), ANN)
+    lost = writer.submit(ClaimStep(task_id="plan", step_id="a"), BOB)
+    assert not writer.is_committed(lost)
+    writer.commit(lost)
     assert disk.unsynced() == {}
-    assert writer.is_safe(won)
+    assert writer.is_committed(won)
     with pytest.raises(RefusedError) as caught:
-        assert lost.answer
+        assert lost.result()
     assert caught.value.code is Code.STEP_ALREADY_CLAIMED
 
 
@@ -257,18 +254,18 @@ def test_a_bug_while_a_change_is_applied_leaves_no_gap_and_no_half_change(
     disk = MemoryDisk()
     board = board_on(PROJECT, disk=disk)
     create(board)
-    before = board.writers.writer("plan").glance(facts)
+    before = board.writers.writer("plan").ask(state)
     with monkeypatch.context() as patch:
-        patch.setattr(desk_module, "evolve", Stumbling(desk_module.evolve))
+        patch.setattr(writer_module, "evolve", Stumbling(writer_module.evolve))
         with pytest.raises(TaskloomError) as caught:
             board.send(COMPLETE_A, BOSS)
     assert caught.value.code is Code.INTERNAL_ERROR
-    assert soon(lambda: board.writers.writer("plan").glance(facts)) == before
+    assert soon(lambda: board.writers.writer("plan").ask(state)) == before
     assert soon(lambda: board.send(renaming("after"), BOSS)).seq == 5
     assert put(board, "a", "completed", BOSS).seq == 7
     again = board_on(PROJECT, disk=disk.another_process())
-    live = board.writers.writer("plan").glance(facts)
-    assert again.writers.writer("plan").glance(facts) == live
+    live = board.writers.writer("plan").ask(state)
+    assert again.writers.writer("plan").ask(state) == live
     assert again.get("plan", BOSS).title == "after"
 
 
@@ -279,14 +276,13 @@ def test_a_bug_takes_what_was_not_durable_with_it_and_says_so(
     board = board_on(PROJECT, disk=disk)
     create(board)
     writer = board.writers.writer("plan")
-    staged = writer.offer(renaming("lost"), BOSS)
-    assert staged is not None
+    staged = writer.submit(renaming("lost"), BOSS)
     with monkeypatch.context() as patch:
-        patch.setattr(desk_module, "evolve", Stumbling(desk_module.evolve))
+        patch.setattr(writer_module, "evolve", Stumbling(writer_module.evolve))
         with pytest.raises(TaskloomError):
             board.send(COMPLETE_A, BOSS)
     with pytest.raises(TaskloomError) as caught:
-        writer.settle(staged)
+        writer.commit(staged)
     assert caught.value.code is Code.INTERNAL_ERROR
     assert soon(lambda: board.get("plan", BOSS)).title == "Plan"
     assert board.send(renaming("kept"), BOSS).seq == 5
@@ -302,16 +298,17 @@ def test_a_bug_during_a_sync_spares_what_is_being_synced(monkeypatch: pytest.Mon
     def meanwhile() -> None:
         disk.meanwhile = None
         with monkeypatch.context() as patch:
-            patch.setattr(desk_module, "evolve", Stumbling(desk_module.evolve))
+            patch.setattr(writer_module, "evolve", Stumbling(writer_module.evolve))
             with pytest.raises(TaskloomError) as caught:
-                writer.offer(COMPLETE_A, BOSS)
+                writer.submit(COMPLETE_A, BOSS)
         seen.append(caught.value.code)
-        # The state is gone until the sync is over: whoever cannot wait is sent to a thread.
-        seen.append(writer.offer(renaming("too early"), BOSS, wait=False))
+        # The state is gone until the sync is over: a caller on an event loop uses a thread.
+        with pytest.raises(WouldBlockError):
+            writer.submit(renaming("too early"), BOSS, wait=False)
 
     disk.meanwhile = meanwhile
     assert board.send(renaming("kept"), BOSS).seq == 5
-    assert seen == [Code.INTERNAL_ERROR, None]
+    assert seen == [Code.INTERNAL_ERROR]
     assert soon(lambda: board.get("plan", BOSS)).title == "kept"
     assert soon(lambda: put(board, "a", "completed", BOSS)).seq == 7
     assert board_on(PROJECT, disk=disk.another_process()).get("plan", BOSS).seq == 7

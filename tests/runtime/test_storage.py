@@ -19,7 +19,6 @@ from taskloom.errors import Code
 from taskloom.log import Durability
 from taskloom.runtime import session_dir
 from taskloom.testing import FakeClock, Fault, FaultyDisk
-from tests.board.stage import facts
 from tests.crash.scripts import BOSS, updating
 from tests.runtime.staging import (
     ANN,
@@ -31,6 +30,7 @@ from tests.runtime.staging import (
     create,
     put,
     raw_lines,
+    state,
     wal,
 )
 
@@ -123,13 +123,13 @@ def test_a_failed_append_changes_nothing_and_a_retry_leaves_no_gap(
     healthy = wal(tmp_path).read_bytes()
     disk = FaultyDisk(CountingDisk(), fault, at=1, calls=("write",))
     board = board_on(tmp_path, disk=disk)
-    before = board.writers.writer("plan").glance(facts)
+    before = board.writers.writer("plan").ask(state)
     with pytest.raises(StorageError) as caught:
         claim(board, "a")
     assert caught.value.details["outcome"] == "not_written"
     assert wal(tmp_path).read_bytes() == healthy
     disk.repair()
-    assert board.writers.writer("plan").glance(facts) == before
+    assert board.writers.writer("plan").ask(state) == before
     assert claim(board, "a").seq == 5
     assert [line["wal_seq"] for line in raw_lines(wal(tmp_path))] == [1, 2, 3, 4, 5]
     board.writers.close()
@@ -244,12 +244,12 @@ def test_resume_comes_to_the_same_task_field_by_field(tmp_path: Path) -> None:
     board.send(updating({"op": "update_step", "step_id": "a", "fields": {"title": "new"}}), BOSS)
     board.send(updating({"op": "update_task", "status": "blocked", "reason": "wait"}), BOSS)
     board.send(updating({"op": "cancel_step", "step_id": "c"}), BOSS)
-    live = board.writers.writer("plan").glance(facts)
+    live = board.writers.writer("plan").ask(state)
     view = board.get("plan", BOSS)
     board.writers.close()
     again = board_on(tmp_path, clock=clock)
     again.writers.resume()
-    assert again.writers.writer("plan").glance(facts) == live
+    assert again.writers.writer("plan").ask(state) == live
     assert again.get("plan", BOSS) == view
     again.writers.close()
 

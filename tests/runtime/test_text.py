@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from taskloom import CancelTask, CompleteTask, FailTask, RefusedError, SyncBoard
 from taskloom.errors import Code
 from taskloom.testing import FakeClock
-from tests.board.stage import facts
 from tests.crash.scripts import BOSS, updating
-from tests.runtime.staging import ANN, board_on, claim, create, put
+from tests.runtime.staging import ANN, board_on, claim, create, put, state
 
 TEXT = st.text(alphabet=st.characters(), min_size=0, max_size=60)
 """All of Unicode, lone surrogates included."""
@@ -94,9 +93,9 @@ def test_any_text_in_any_field_round_trips_or_is_refused(field: str, text: str) 
             code = refusal.code
         assert code in (None, Code.VALIDATION_ERROR)
         if board.writers.found():
-            live = board.writers.writer("plan").glance(facts)
+            live = board.writers.writer("plan").ask(state)
             again = board_on(Path(folder), clock=clock)
-            assert again.writers.writer("plan").glance(facts) == live
+            assert again.writers.writer("plan").ask(state) == live
             assert text in leaves(live) or code is not None
             again.writers.close()
         else:

@@ -4,7 +4,7 @@ Standard library only; no clock, no loop, no disk. `decide` says yes or no, `evo
 only place that changes state.
 """
 
-from taskloom.board.actor import Actor, Role, Scope
+from taskloom.board.actor import Actor, Role, Scope, require_orchestrator, require_sight
 from taskloom.board.commands import (
     CancelTask,
     ClaimStep,
@@ -19,7 +19,7 @@ from taskloom.board.commands import (
     UpdateBoard,
     UpdateStep,
 )
-from taskloom.board.decide.command import check_request, decide
+from taskloom.board.decide.command import authorise, check_command, decide, decide_authorised
 from taskloom.board.decide.create import decide_create
 from taskloom.board.events import (
     PAYLOADS,
@@ -129,16 +129,20 @@ __all__ = [
     "UpdateStepContent",
     "UpdateTask",
     "adopt",
-    "check_request",
+    "authorise",
+    "check_command",
     "count_steps",
     "create",
     "decide",
+    "decide_authorised",
     "decide_create",
     "evolve",
     "evolve_all",
     "force_step",
     "force_task",
     "query_steps",
+    "require_orchestrator",
+    "require_sight",
     "summarise",
     "view_line",
     "view_step",

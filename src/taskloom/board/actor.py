@@ -1,7 +1,6 @@
-"""Who asks, and what they may ask.
+"""Who sends a command, and which commands an agent of each role may send.
 
-The actor is put together by whoever hosts the run, from the run itself. Nothing a model
-sends ever ends up here.
+The host of a run makes its actor from the run itself. Nothing that a model sends is part of it.
 """
 
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ _NAME_BYTES_MAX: Final = 500
 
 
 class Role(StrEnum):
-    """What kind of agent asks. Only the first two have anything to do with Tasks."""
+    """The kind of an agent. Only the first two have Task tools."""
 
     ORCHESTRATOR = "orchestrator"
     WORKER = "worker"
@@ -77,19 +76,19 @@ class Actor:
 
 
 def require_task_tools(actor: Actor) -> None:
-    """Refuse whoever is neither an Orchestrator nor a worker."""
+    """Refuse an agent that is neither an Orchestrator nor a worker."""
     if not isinstance(actor, Actor):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
         refuse("$.actor", f"must be an Actor, not {kind(actor)}.")
     if actor.role not in (Role.ORCHESTRATOR, Role.WORKER):
         raise RefusedError(
             Code.TOOL_NOT_AVAILABLE,
-            f"An agent of role {actor.role.value} has no Task tools; go on without them.",
+            f"An agent of role {actor.role.value} has no Task tools; continue without them.",
             {"role": actor.role.value},
         )
 
 
 def require_orchestrator(actor: Actor, doing: str) -> None:
-    """Refuse everyone but the Orchestrator."""
+    """Refuse every agent but the Orchestrator."""
     require_task_tools(actor)
     if actor.role is not Role.ORCHESTRATOR:
         raise RefusedError(
@@ -101,23 +100,20 @@ def require_orchestrator(actor: Actor, doing: str) -> None:
 
 
 def require_sight(actor: Actor, task_id: TaskId) -> None:
-    """Refuse a worker that looks at another Task than the one it was dispatched to."""
-    if not isinstance(actor, Actor):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
-        refuse("$.actor", f"must be an Actor, not {kind(actor)}.")
-    role, scope = actor.role, actor.scope
-    if role is Role.WORKER and scope is not None and scope.task_id == task_id:
-        return
+    """Refuse a worker that was dispatched to another Task."""
     require_task_tools(actor)
-    if role is not Role.WORKER:
+    if actor.role is not Role.WORKER:
         return
+    scope = actor.scope
     if scope is None:
         raise RefusedError(
             Code.PERMISSION_DENIED,
             "This worker run was not dispatched to any Task, so it can see none.",
             {"task_id": task_id},
         )
-    raise RefusedError(
-        Code.PERMISSION_DENIED,
-        f"This worker run was dispatched to Task {scope.task_id!r} and sees only that.",
-        {"task_id": task_id, "allowed_task_id": scope.task_id},
-    )
+    if scope.task_id != task_id:
+        raise RefusedError(
+            Code.PERMISSION_DENIED,
+            f"This worker run was dispatched to Task {scope.task_id!r} and sees only that.",
+            {"task_id": task_id, "allowed_task_id": scope.task_id},
+        )

@@ -1,8 +1,12 @@
-"""Waiting for the next change of a Task, whoever makes it."""
+"""Waiting for the next change of a Task, on an event loop or on a thread.
+
+A change by this process wakes at once. One by another process shows when the owner looks again,
+so `wait` returns after `look_s` at the latest.
+"""
 
 from asyncio import Event, get_running_loop
 from collections.abc import Callable
-from threading import get_ident
+from threading import Condition, get_ident
 from types import TracebackType
 from typing import Self
 
@@ -12,15 +16,11 @@ from taskloom.runtime.task_writer import TaskWriter
 
 
 class ChangeSignal:
-    """Wakes its owners after every durable change of one Task. Use it with `async with`.
-
-    A change by this process wakes at once; one by another process shows when the owner looks
-    again after `look_s`.
-    """
+    """Wakes its owners after every durable change of one Task. Use it with `async with`."""
 
     def __init__(self, writer: TaskWriter, look_s: float) -> None:
-        """Name the Task's desk."""
-        self._desk = writer
+        """Wait for the changes of one writer's Task."""
+        self._writer = writer
         self._look_s = look_s
         self._changed = Event()
         self._changes = 0
@@ -36,7 +36,7 @@ class ChangeSignal:
             else:
                 loop.call_soon_threadsafe(self.wake)
 
-        self._stop = self._desk.listen(wake)
+        self._stop = self._writer.listen(wake)
         return self
 
     async def __aexit__(
@@ -60,7 +60,50 @@ class ChangeSignal:
                 await self._changed.wait()
 
     def wake(self) -> None:
-        """Wake whoever waits, for a change or another reason. Several may wait at once."""
+        """Wake everyone who waits, for a change or another reason."""
         self._changes += 1
         changed, self._changed = self._changed, Event()
         changed.set()
+
+
+class SyncChangeSignal:
+    """The same for threads. Use it with `with`."""
+
+    def __init__(self, writer: TaskWriter, look_s: float) -> None:
+        """Wait for the changes of one writer's Task."""
+        self._writer = writer
+        self._look_s = look_s
+        self._condition = Condition()
+        self._changes = 0
+        self._stop: Callable[[], None] | None = None
+
+    def __enter__(self) -> Self:
+        """Begin to listen."""
+        self._stop = self._writer.listen(self.wake)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop listening."""
+        if self._stop is not None:
+            self._stop()
+
+    def reset(self) -> int:
+        """Return how many changes there were: call it before looking, and wait for more."""
+        return self._changes
+
+    def wait(self, since: int) -> None:
+        """Return when there are more changes than at `reset`, or when it is time to look anyway."""
+        with self._condition:
+            if self._changes == since:
+                self._condition.wait(self._look_s)
+
+    def wake(self) -> None:
+        """Wake everyone who waits, for a change or another reason."""
+        with self._condition:
+            self._changes += 1
+            self._condition.notify_all()

@@ -1,7 +1,9 @@
-"""What time it is, as an argument."""
+"""What time it is, as an argument; and the time of a log, which never runs back."""
 
-from datetime import UTC, datetime
-from typing import Protocol
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
+
+_NO_TIME: Final = timedelta(0)
 
 
 class Clock(Protocol):
@@ -16,5 +18,31 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> datetime:
-        """Ask the machine."""
+        """Return the moment, in UTC."""
         return datetime.now(UTC)
+
+
+class MonotonicClock:
+    """The moments that one process gives to the lines of one log: never before the last one."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Follow a clock that may be set back."""
+        self._clock = clock
+        self._latest = datetime.min.replace(tzinfo=UTC)
+        self._ahead = _NO_TIME
+        """How far the log's time is ahead of a clock that was set back."""
+
+    def now(self, not_before: datetime) -> datetime:
+        """Return the moment; `not_before` is that of the log's last line."""
+        moment = self._clock.now()
+        latest = self._latest
+        if not_before > latest:
+            latest = not_before
+        if moment < latest:
+            # The clock was set back, or another process's was ahead: time continues from there.
+            self._ahead = max(self._ahead, latest - moment)
+            moment += self._ahead
+        elif self._ahead:
+            self._ahead = _NO_TIME
+        self._latest = moment
+        return moment

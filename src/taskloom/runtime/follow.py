@@ -7,13 +7,11 @@ a line whose writer was killed just before its sync is shown, though only the ne
 log makes it safe from a power cut.
 """
 
-from asyncio import AbstractEventLoop, Event, get_running_loop
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Generator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-import anyio
 import anyio.to_thread
 
 from taskloom.board import TERMINAL_EVENTS, EventType, Payload
@@ -21,6 +19,7 @@ from taskloom.codec import Line, decode
 from taskloom.errors import DamagedLogError, UnavailableError
 from taskloom.ids import AgentId, CommandId, EventId, RunId, Seq, StepId, TaskId
 from taskloom.log import Wal
+from taskloom.runtime.change_signal import ChangeSignal, SyncChangeSignal
 from taskloom.runtime.task_writer import TaskWriter
 
 LOOK_S: Final = 0.1
@@ -60,32 +59,39 @@ def record_of(line: Line) -> Record:
 
 
 async def follow(writer: TaskWriter, wal: Wal, after: Seq, look_s: float) -> AsyncGenerator[Record]:
-    """Yield the records after line `after`, for as long as the caller listens."""
-    changed = Event()
-    stop = writer.listen(_waker(get_running_loop(), changed))
+    """Yield the records after line `after`, for as long as the caller iterates."""
     try:
-        while True:
-            changed.clear()
-            records = await anyio.to_thread.run_sync(_read, wal)
-            for record in records:
-                if record.seq > after:
+        async with ChangeSignal(writer, look_s) as changed:
+            while True:
+                changes = changed.reset()
+                records = await anyio.to_thread.run_sync(_read, wal)
+                for record in [each for each in records if each.seq > after]:
                     after = record.seq
                     yield record
-            if records and records[-1].event_type in TERMINAL_EVENTS:
-                return
-            if not records:
-                with anyio.move_on_after(look_s):
-                    await changed.wait()
+                if records and records[-1].event_type in TERMINAL_EVENTS:
+                    return
+                if not records:
+                    await changed.wait(changes)
     finally:
-        stop()
         wal.close()
 
 
-def _waker(loop: AbstractEventLoop, changed: Event) -> Callable[[], None]:
-    def wake() -> None:
-        loop.call_soon_threadsafe(changed.set)
-
-    return wake
+def follow_sync(writer: TaskWriter, wal: Wal, after: Seq, look_s: float) -> Generator[Record]:
+    """Yield the same records to a caller without an event loop."""
+    try:
+        with SyncChangeSignal(writer, look_s) as changed:
+            while True:
+                changes = changed.reset()
+                records = _read(wal)
+                for record in [each for each in records if each.seq > after]:
+                    after = record.seq
+                    yield record
+                if records and records[-1].event_type in TERMINAL_EVENTS:
+                    return
+                if not records:
+                    changed.wait(changes)
+    finally:
+        wal.close()
 
 
 def _read(wal: Wal) -> list[Record]:

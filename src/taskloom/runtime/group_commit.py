@@ -1,136 +1,157 @@
-"""Waiting for durability on an event loop, many callers to one sync.
+"""Commits on an event loop: many callers, one sync.
 
-A sync is started at the end of the loop's round, when everybody who was about to ask has asked.
-It runs where it stands while the disk is quick: on a quick disk, handing it to another thread
-and back costs as much as the sync itself. After a slow one the next few go to a thread.
+The sync starts at the end of the loop's iteration, when all tasks that were about to send have
+sent. It runs on the loop's own thread while the disk is quick, because handing it to another
+thread and back would cost as much as the sync itself (decision 0003).
 """
 
 from asyncio import AbstractEventLoop, Future
+from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Any, Final
 
 from taskloom.errors import TaskloomError
 from taskloom.log import SyncPolicy
-from taskloom.runtime.pending_answer import PendingAnswer
-from taskloom.runtime.task_writer import TaskWriter
+from taskloom.runtime.task_writer import PendingAnswer, TaskWriter
+from taskloom.runtime.write_lock import WouldBlockError
 
 if TYPE_CHECKING:
-    AnyTicket = PendingAnswer[Any]
+    AnyAnswer = PendingAnswer[Any]
+    Batch = list[tuple[AnyAnswer, Future[None]]]
 
+_ALONE_ITERATIONS: Final = 8
+"""After so many iterations with one caller each, the next caller is taken to be alone, too."""
 
-_ALONE_ROUNDS: Final = 8
 _LOOK_AGAIN: Final = 16
-"""After so many rounds with one caller a sync need not wait for the round's end; one in so many
-does, to see whether that is still true."""
+"""One in so many lonely commits waits for the end of the iteration, to see who else came."""
 
 
 class GroupCommit:
-    """The callers of one loop that wait for one desk."""
+    """Commits the answers of one event loop's callers."""
 
-    def __init__(self, loop: AbstractEventLoop, writer: TaskWriter) -> None:
-        """Serve this loop."""
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        """Serve the callers on this loop."""
         self.loop = loop
-        self.writer = writer
-        self._waiting: list[tuple[AnyTicket, Future[None]]] = []
-        self._policy = SyncPolicy()
+        self._waiting: dict[TaskWriter, Batch] = {}
+        # Why not simply sync in `commit`? Because the 63 other callers who are about to send
+        # in this iteration would each pay for a sync of their own. So commits wait for the
+        # iteration's end. But a caller who is alone would wait for nothing, and that costs a
+        # quarter of a sync. `_alone` counts the iterations that had one caller only.
         self._alone = 0
-        """How many rounds in a row had one caller only."""
+        self._policy = SyncPolicy()
 
-    def settle_alone(self, pending: "AnyTicket") -> bool:
-        """Make a ticket durable at once if nobody else is likely to ask in this round.
+    def commit(self, pending: "AnyAnswer") -> Awaitable[None]:
+        """Return what to await before giving the answer away.
 
-        Whether that is so is found out by waiting for the round's end: always at first, and
-        again every now and then, which also lets other tasks have the loop.
+        Cancelling that takes nothing back: the change becomes durable all the same.
+
+        Raises:
+            StorageError: The answer is lost already.
         """
-        if self._alone < _ALONE_ROUNDS or self._waiting or not self._policy.is_inline:
-            return False
-        self._alone += 1
-        if self._alone % _LOOK_AGAIN == 0:
-            return False
-        return self._settle_here(pending)
-
-    def wait(self, pending: "AnyTicket") -> "Future[None]":
-        """Return what to await before giving the ticket's answer away."""
+        writer = pending.writer
+        if writer.is_committed(pending):
+            return _DONE
+        if self._alone >= _ALONE_ITERATIONS and not self._waiting and self._policy.is_inline:
+            self._alone += 1
+            if self._alone % _LOOK_AGAIN and self._commit_here(pending):
+                return _DONE
         future: Future[None] = self.loop.create_future()
-        self._waiting.append((pending, future))
-        if len(self._waiting) == 1:
-            self.loop.call_soon(_Round(self).run)
+        batch = self._waiting.get(writer)
+        if batch is None:
+            if not self._waiting:
+                self.loop.call_soon(_Iteration(self).end)
+            batch = self._waiting[writer] = []
+        batch.append((pending, future))
         return future
 
-    def abandoned(self) -> None:
-        """Make durable what waits, now: its loop was closed and will never do it."""
-        waiting, self._waiting = self._waiting, []
-        if waiting:
-            _settle(self.writer, waiting[-1][0])
+    def commit_waiting(self) -> None:
+        """Commit for everyone who waits."""
+        waiting, self._waiting = self._waiting, {}
+        callers = sum(map(len, waiting.values()))
+        self._alone = self._alone + 1 if callers == 1 else 0
+        for writer, batch in waiting.items():
+            self._commit_batch(writer, batch)
 
-    def run(self) -> None:
-        """Make durable what waits, and tell everybody."""
-        waiting, self._waiting = self._waiting, []
-        self._alone = self._alone + 1 if len(waiting) == 1 else 0
+    def abandon(self) -> None:
+        """Commit what waits, although the loop was closed: it holds the log's write lock."""
+        waiting, self._waiting = self._waiting, {}
+        for writer, batch in waiting.items():
+            _commit_quietly(writer, batch[-1][0])
+
+    def _commit_batch(self, writer: TaskWriter, batch: "Batch") -> None:
+        # A sync takes everything that was staged before it, so committing the last answer
+        # commits all of them.
+        last = batch[-1][0]
         try:
-            if self._policy.is_inline and self._settle_here(waiting[-1][0]):
-                self._let_go(waiting)
+            if self._policy.is_inline and self._commit_here(last):
+                _resolve(writer, batch)
                 return
             self._policy.note_threaded()
-            done = self.loop.run_in_executor(None, _settle, self.writer, waiting[-1][0])
-            done.add_done_callback(lambda _: self._answer(waiting))
+            done = self.loop.run_in_executor(None, _commit_quietly, writer, last)
+            done.add_done_callback(lambda _: _resolve(writer, batch))
         except TaskloomError:
-            self._answer(waiting)
+            _resolve(writer, batch)
         except BaseException as bug:
-            for _, future in waiting:  # Whatever went wrong, nobody is left waiting.
+            for _, future in batch:  # Whatever went wrong, no caller is left waiting.
                 if not future.done():
                     future.set_exception(bug)
             raise
 
-    def _settle_here(self, pending: "AnyTicket") -> bool:
-        settled = self.writer.try_settle(pending)
-        if settled:
-            self._policy.note_inline(self.writer.last_sync_s)
-        return settled
-
-    def _let_go(self, waiting: "list[tuple[AnyTicket, Future[None]]]") -> None:
-        """Tell everybody yes: a sync takes all that was staged before it."""
-        epoch = waiting[-1][0].epoch
-        if waiting[0][0].epoch != epoch:  # Something failed between the first and the last.
-            self._answer(waiting)
-            return
-        for _, future in waiting:
-            if not future.done():
-                future.set_result(None)
-
-    def _answer(self, waiting: "list[tuple[AnyTicket, Future[None]]]") -> None:
-        """Tell each caller what became of its own change."""
-        for pending, future in waiting:
-            if future.done():
-                continue  # The caller has left; the change is durable all the same.
-            try:
-                settled = self.writer.is_settled(pending)
-            except TaskloomError as failure:
-                future.set_exception(failure)
-                continue
-            assert settled, "a sync takes everything that was staged before it"
-            future.set_result(None)
+    def _commit_here(self, pending: "AnyAnswer") -> bool:
+        """Commit on the loop's thread; return False if another thread is syncing."""
+        try:
+            pending.writer.commit(pending, wait=False)
+        except WouldBlockError:
+            return False
+        self._policy.note_inline(pending.writer.last_sync_s)
+        return True
 
 
-class _Round:
-    """One round of a loop. A closed loop drops it without running it, and that is noticed."""
+class _Iteration:
+    """One iteration of a loop. A closed loop drops it without ending it, and that shows here."""
 
-    __slots__ = ("_ran", "_syncs")
+    __slots__ = ("_ended", "_group")
 
-    def __init__(self, syncs: GroupCommit) -> None:
-        self._syncs = syncs
-        self._ran = False
+    def __init__(self, group: GroupCommit) -> None:
+        self._group = group
+        self._ended = False
 
-    def run(self) -> None:
-        self._ran = True
-        self._syncs.run()
+    def end(self) -> None:
+        self._ended = True
+        self._group.commit_waiting()
 
     def __del__(self) -> None:
-        if not self._ran:
-            self._syncs.abandoned()
+        if not self._ended:
+            self._group.abandon()
 
 
-def _settle(writer: TaskWriter, pending: "AnyTicket") -> None:
+class _Done:
+    """Awaited, it returns at once: cheaper than a future that is done."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+_DONE: Final = _Done()
+
+
+def _commit_quietly(writer: TaskWriter, pending: "AnyAnswer") -> None:
     try:
-        writer.settle(pending)
+        writer.commit(pending)
     except TaskloomError:
-        return  # Told to each caller by `is_settled`.
+        return  # `_resolve` gives each caller the failure.
+
+
+def _resolve(writer: TaskWriter, batch: "Batch") -> None:
+    """Tell each caller what became of its own answer, after the sync that was to take it."""
+    for pending, future in batch:
+        if future.done():
+            continue  # Its caller was cancelled.
+        try:
+            committed = writer.is_committed(pending)
+        except TaskloomError as failure:
+            future.set_exception(failure)
+            continue
+        assert committed, "a sync takes everything that was staged before it"
+        future.set_result(None)

@@ -1,4 +1,4 @@
-"""The answers to commands, and giving the same answer again to whoever lost it."""
+"""The answers to commands, and the same answer again for a command that is sent twice."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ _KEPT_MAX: Final = 1_000
 _ID_CHARS_MAX: Final = 200
 
 
-def write_receipt(task: Task, command: Command | None, first: Seq) -> Receipt:
+def write_receipt(task: Task, command: Command | CreateTask, first: Seq) -> Receipt:
     """Write the answer to a command whose events begin at line `first`."""
     step = task.steps[command.step_id] if isinstance(command, ClaimStep) else None
     return Receipt(
@@ -48,7 +48,7 @@ class CommandMemory:
     """The latest receipts of commands that carried an id; older ones are read from the log."""
 
     def __init__(self, open_again: Callable[[], Wal]) -> None:
-        """Keep a way to the log for what is no longer remembered."""
+        """Read from the log, opened again, what is no longer in memory."""
         self._open_again = open_again
         self._kept: OrderedDict[CommandId, Receipt] = OrderedDict()
 
@@ -63,7 +63,7 @@ class CommandMemory:
         self._kept.clear()
 
     def is_done(self, task: Task, command: Command | CreateTask, actor: Actor) -> bool:
-        """Tell whether this very command was carried out before.
+        """Return whether this very command was carried out before.
 
         Raises:
             RefusedError: Its id was used for another command, or by another run.
@@ -82,23 +82,13 @@ class CommandMemory:
     def recall(
         self, task: Task, command: Command | CreateTask, *, read_log: bool
     ) -> Receipt | None:
-        """Return the first answer to a command that is done, None if the log would have to tell."""
+        """Return the first answer to a command that is done; None if only the log has it."""
         assert command.command_id is not None
         kept = self._kept.get(command.command_id)
         if kept is not None or not read_log:
             return kept
         done = task.done[command.command_id]
-        then = self._as_it_was(done.last_seq)
-        step = then.steps[command.step_id] if isinstance(command, ClaimStep) else None
-        return Receipt(
-            task_id=then.task_id,
-            seq=then.seq,
-            first_seq=done.first_seq,
-            event_prefix=then.event_prefix,
-            status=then.status,
-            step=view_step(step) if step is not None else None,
-            fence=step.claim_seq if step is not None else None,
-        )
+        return write_receipt(self._as_it_was(done.last_seq), command, done.first_seq)
 
     def _as_it_was(self, seq: Seq) -> Task:
         wal = self._open_again()
@@ -136,7 +126,7 @@ _STATUS: Final[Mapping[EventType, StepStatus]] = {
 
 
 def _fits(command: Command | CreateTask, done: Done) -> bool:
-    """Tell whether the events of a command that is done can be those of this one."""
+    """Return whether the events of a command that is done can be those of this one."""
     kind = type(command)
     if kind in _LAST:
         return done.last_type is _LAST[kind]

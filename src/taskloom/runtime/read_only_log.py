@@ -20,7 +20,7 @@ from taskloom.errors import Code, DamagedLogError, RefusedError, StorageError, U
 from taskloom.ids import Seq, SessionId
 from taskloom.log import Disk, OsDisk, Reader
 from taskloom.log.disk import READ_ONLY
-from taskloom.runtime.gc_pause import gc_paused
+from taskloom.runtime.restore import gc_paused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

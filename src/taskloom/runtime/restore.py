@@ -1,11 +1,14 @@
 """A Task from its log: all of it, what is new in it, or up to some line of it."""
 
+import gc
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from taskloom.board import Task
 from taskloom.codec import ReferenceReplay, Replay
 from taskloom.errors import DamagedLogError
 from taskloom.ids import Seq
 from taskloom.log import Wal
-from taskloom.runtime.gc_pause import gc_paused
 
 
 def restore(wal: Wal, task: Task | None, *, until: Seq | None = None) -> Task:
@@ -33,3 +36,15 @@ def restore(wal: Wal, task: Task | None, *, until: Seq | None = None) -> Task:
             replay.add(piece, until=until)
     assert replay.task is not None
     return replay.task
+
+
+@contextmanager
+def gc_paused() -> Generator[None]:
+    """Collect no garbage while a Task grows: the collector would walk all of it again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,6 +1,8 @@
 """The same board for callers without an event loop: scripts, threads, a shell."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
+from datetime import datetime
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -14,75 +16,79 @@ from taskloom.board import (
     Task,
     TaskPage,
     TaskView,
-    check_request,
     query_steps,
     view_task,
 )
-from taskloom.board.actor import require_sight
-from taskloom.errors import TaskloomError
-from taskloom.ids import TaskId
+from taskloom.board.validation import kind, refuse
+from taskloom.ids import Seq, TaskId
+from taskloom.runtime.board_actors import BoardActors
+from taskloom.runtime.change_signal import SyncChangeSignal
+from taskloom.runtime.follow import LOOK_S, Record, follow_sync
 from taskloom.runtime.listing import ListTasks, list_tasks
-from taskloom.runtime.task_writer import TaskWriter
-from taskloom.runtime.task_writers import TaskWriters
+from taskloom.runtime.recent_changes import Change
 
 _T = TypeVar("_T")
 
 
-class SyncBoard:
-    """One session's board, blocking. Any number of threads may use it."""
+class SyncBoard(BoardActors):
+    """One session's board, blocking. Any number of threads may use it.
 
-    def __init__(self, writers: TaskWriters) -> None:
-        """Serve the Tasks of a session; a `Board` may serve the same ones (`board.writers`)."""
-        self.writers = writers
+    Its methods are those of `Board` and mean the same. `open_board_sync` opens it.
+    """
 
     def send(self, command: CreateTask | Command, actor: Actor) -> Receipt:
         """Carry out a command; return when it is durable."""
-        if isinstance(command, CreateTask):
-            return self.writers.create(command, actor)
-        check_request(command, actor)
-        writer = self.writers.writer(command.task_id)
-        try:
-            return writer.send(command, actor)
-        except TaskloomError:
-            # Another process may have ended the Task and used its id for a new one.
-            other = self.writers.current(command.task_id, writer)
-            if other is None:
-                raise
-            return other.send(command, actor)
-        finally:
-            if not writer.is_alive:
-                self.writers.retire(command.task_id)
+        return self.writers.send(command, actor)
 
     def get(
         self, task_id: TaskId, actor: Actor, *, include_terminal_steps: bool = True
     ) -> TaskView:
         """Show a Task, active or ended."""
-        writer = self.writers.writer(task_id)
 
-        def view(task: Task) -> TaskView:
-            require_sight(actor, task.task_id)
-            return view_task(task, writer.wal_path, include_terminal_steps=include_terminal_steps)
+        def look(task: Task, wal_path: str) -> TaskView:
+            return view_task(task, wal_path, include_terminal_steps=include_terminal_steps)
 
-        return self._ask(task_id, writer, view, actor)
+        return self.writers.read(task_id, look, actor)
 
     def query(self, query: QuerySteps, actor: Actor) -> StepPage:
         """Return a page of steps."""
-        writer = self.writers.writer(query.task_id)
-        return self._ask(query.task_id, writer, lambda task: query_steps(task, query, actor), actor)
+        if not isinstance(query, QuerySteps):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
+            refuse("$", f"must be a QuerySteps, not {kind(query)}.")
+        return self.writers.read(
+            query.task_id, lambda task, _: query_steps(task, query, actor), actor
+        )
 
-    def _ask(
-        self, task_id: TaskId, writer: TaskWriter, ask: Callable[[Task], _T], actor: Actor
-    ) -> _T:
-        answer = writer.ask(ask, actor)
-        other = self.writers.current(task_id, writer)
-        return answer if other is None else other.ask(ask, actor)
+    def read(self, task_id: TaskId, look: Callable[[Task], _T], actor: Actor) -> _T:
+        """Return what `look` makes of the Task as it is now, after ended leases were taken back."""
+        return self.writers.read(task_id, lambda task, _: look(task), actor)
+
+    def watch(self, task_id: TaskId, *, look_s: float = LOOK_S) -> SyncChangeSignal:
+        """Return what wakes its owner at every change of a Task; use it with `with`."""
+        return SyncChangeSignal(self.writers.writer(task_id), look_s)
+
+    def recent(self, *, since: datetime, limit: int) -> list[Change]:
+        """Return the session's last changes since a moment, oldest first."""
+        return self._recent.changes(since=since, limit=limit)
 
     def list(self, actor: Actor, query: ListTasks | None = None) -> TaskPage:
         """Return a page of the session's Tasks, newest first."""
         return list_tasks(self.writers, query or ListTasks(), actor)
 
+    def follow(
+        self, task_id: TaskId, *, after: Seq = 0, look_s: float = LOOK_S
+    ) -> Generator[Record]:
+        """Yield every event after line `after`: first the recorded ones, then new ones."""
+        writer = self.writers.writer(task_id)
+        wal = self.writers.open_wal(task_id)
+        with closing(follow_sync(writer, wal, after, look_s)) as records:
+            yield from records
+
+    def close(self) -> None:
+        """Close every log. What was acknowledged is durable already."""
+        self.writers.close()
+
     def __enter__(self) -> Self:
-        """Rebuild the active Tasks."""
+        """Restore the active Tasks."""
         self.writers.resume()
         return self
 
@@ -93,4 +99,4 @@ class SyncBoard:
         trace: TracebackType | None,
     ) -> None:
         """Close every log."""
-        self.writers.close()
+        self.close()

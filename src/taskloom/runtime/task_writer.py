@@ -1,18 +1,22 @@
-"""One Task's state and its log: where commands of this process become durable changes.
+"""The single writer of one Task in this process: it turns commands into durable events.
 
-The order is fixed: decide, stage the lines, evolve, make durable, publish, answer. Commands
-that come while the disk is busy are decided on the state that is about to be true, and share
-the next sync. Nobody sees that state before it is durable: answers and views wait for the sync
-of everything they have seen. If the sync fails, the state is dropped and read again from the
-log, and everybody who waited is told.
+Every command takes the same way:
 
-Thread-safe. Nothing here knows an event loop; see `board` for that.
+1. `submit` takes the write lock, reads what other processes appended, authorises the actor,
+   decides, stages the lines of the events and applies the events to the Task.
+2. `commit` makes all staged lines durable with one write and one sync.
+3. The caller takes the answer.
+
+No caller sees what is not durable: every answer, refusal and view is a `PendingAnswer` that names
+the last line it rests on. If that line is lost, `commit` raises the failure instead, and the next
+request reads the Task again from the log.
+
+Thread-safe. Nothing here knows an event loop; see `group_commit` for that.
 """
 
 from collections.abc import Callable
-from threading import Condition, Lock
-from time import perf_counter
-from typing import Final, TypeVar
+from datetime import datetime
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from taskloom.board import (
     DEFAULT_RULES,
@@ -25,34 +29,57 @@ from taskloom.board import (
     Receipt,
     Rules,
     Task,
-    decide,
+    authorise,
+    decide_authorised,
     evolve,
+    require_sight,
 )
-from taskloom.board.actor import require_sight
 from taskloom.codec import Chain, EventAuthor, encode, note_done
 from taskloom.errors import (
     Code,
     DamagedLogError,
     RefusedError,
-    StorageError,
     TaskloomError,
     UnavailableError,
 )
-from taskloom.ids import Seq
-from taskloom.log import Position, Wal
-from taskloom.runtime.clock import Clock
-from taskloom.runtime.event_author import author_of, check_session
-from taskloom.runtime.fork_safety import reset_after_fork
+from taskloom.ids import CommandId, Seq
+from taskloom.log import Wal
+from taskloom.runtime.clock import Clock, MonotonicClock
 from taskloom.runtime.idempotency import CommandMemory, write_receipt
-from taskloom.runtime.monotonic_time import MonotonicTime
-from taskloom.runtime.pending_answer import PendingAnswer, WouldBlockError, interrupted
 from taskloom.runtime.restore import restore
-from taskloom.runtime.write_lock import WriteLock
+from taskloom.runtime.wal_writer import WalWriter
+from taskloom.runtime.write_lock import WouldBlockError, reset_after_fork
 
 _T = TypeVar("_T")
+_Subject = TypeVar("_Subject")
+_Who = TypeVar("_Who", bound=Actor | None)
+
+Look: TypeAlias = Callable[[Task, str], _T]
+"""What a reader makes of a Task and the path of its log: quick, changing and keeping nothing."""
 
 _READ_AT_ONCE_BYTES: Final = 1 << 18
-"""More than this is not for an event loop's thread."""
+"""Reading more than this takes too long for an event loop's thread."""
+
+
+class PendingAnswer(Generic[_T]):
+    """An answer that holds once the log is durable up to line `seq`.
+
+    A refusal waits as well: it, too, may rest on a change that is not durable yet.
+    """
+
+    __slots__ = ("epoch", "outcome", "seq", "writer")
+
+    def __init__(self, writer: "TaskWriter", outcome: _T | Exception, seq: Seq, epoch: int) -> None:
+        self.writer = writer
+        self.outcome = outcome
+        self.seq = seq
+        self.epoch = epoch
+
+    def result(self) -> _T:
+        """Return the answer or raise the refusal. Call it after `commit`."""
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
 
 
 class TaskWriter:
@@ -67,126 +94,119 @@ class TaskWriter:
         task: Task | None = None,
         open_again: Callable[[], Wal],
     ) -> None:
-        """Take over an opened log. Unless its Task is given, the first question reads it."""
-        self._wal = wal
+        """Write to an open log. Without `task`, the first request reads the Task from it."""
+        self._log = WalWriter(wal)
         self._memory = CommandMemory(open_again)
-        self._time = MonotonicTime(clock)
+        self._clock = MonotonicClock(clock)
         self._rules = rules
-        self._changed = Condition(Lock())
-        self._turn = WriteLock(wal, self._changed)
-        self._syncing = Lock()
         self._task = task
-        self._chain = Chain(wal.position.crc)
-        self._staged: list[bytearray] = []
-        self._staged_after: Position = wal.position
-        self.durable_seq: Seq = wal.position.seq
-        self._in_flight = False
-        self._epoch = 0
-        self._failures: dict[int, tuple[Seq, TaskloomError]] = {}
+        # The epoch that `_task` belongs to. When the log's epoch has ended, lines were lost that
+        # `_task` counts with: it is worth nothing, and the next request reads the log again.
+        self._task_epoch = 0
         self._damage: UnavailableError | None = None
         self._listeners: list[Callable[[], None]] = []
-        self.last_sync_s = 0.0
-        reset_after_fork(self)
+        # False once the Task has ended durably or its log was found damaged. The session then
+        # looks for the Task's log again before the next request: by then another process may
+        # have given the id to a new Task, or somebody may have repaired the file.
         self.is_alive = True
-        """Whether this desk may go on: its Task has not ended and its log was found undamaged."""
+        reset_after_fork(self)
 
     @property
     def wal_path(self) -> str:
         """Where the log is."""
-        return self._wal.path
+        return self._log.wal.path
+
+    @property
+    def durable_seq(self) -> Seq:
+        """The last line that is durable, as far as this process knows."""
+        return self._log.durable_seq
+
+    @property
+    def last_sync_s(self) -> float:
+        """How long the last sync took."""
+        return self._log.last_sync_s
 
     @property
     def is_over(self) -> bool:
         """Whether the Task has ended, durably, as far as this process knows."""
         task = self._task
-        return task is not None and task.is_terminal and task.seq <= self.durable_seq
+        return (
+            task is not None
+            and task.is_terminal
+            and task.seq <= self._log.durable_seq
+            and self._task_epoch == self._log.epoch
+        )
 
     def after_fork(self) -> None:
-        """In a new child process: begin anew. Locks and staged lines are the parent's."""
-        self._changed = Condition(Lock())
-        self._syncing = Lock()
-        self._turn = WriteLock(self._wal, self._changed)
-        self._staged = []
-        self._in_flight = False
+        """In a forked child: forget what only the parent may write."""
+        self._log.after_fork()
         self._listeners = []
-        self._task = None
-        self._failures[self._epoch] = (self.durable_seq, interrupted(self._wal.path))
-        self._epoch += 1
-        # The lock goes with the open file, which both processes share until one opens it anew.
-        self._wal.close()
 
-    # Asking.
-
-    def offer(
+    def submit(
         self, command: Command, actor: Actor, *, wait: bool = True
-    ) -> "PendingAnswer[Receipt] | None":
-        """Carry out a command, not yet durably; None if that would have to wait."""
-        return self._in_turn(lambda task: self._carry_out(task, command, actor, wait), wait=wait)
+    ) -> PendingAnswer[Receipt]:
+        """Decide a command and apply its events; `commit` makes them durable.
 
-    def look(
-        self, ask: Callable[[Task], _T], actor: Actor, *, wait: bool = True
-    ) -> "PendingAnswer[_T] | None":
-        """Answer a question about the Task, leases reconciled first; None if it would wait."""
+        Raises:
+            WouldBlockError: It would have to wait, and `wait` is false. Nothing was done.
+            StorageError: The log cannot be read.
+            UnavailableError: The log is damaged.
+        """
+        return self._run(self._apply, command, actor, wait=wait)
 
-        def answer(task: Task) -> _T:
-            require_sight(actor, task.task_id)
-            self._expire_leases(task, actor)
-            return ask(task)
+    def read(self, look: Look[_T], actor: Actor | None, *, wait: bool = True) -> PendingAnswer[_T]:
+        """Return what `look` makes of the Task, after ended leases were taken back.
 
-        return self._in_turn(answer, wait=wait)
+        Without an actor leases stay as they are. Raises like `submit`.
+        """
+        return self._run(self._look, look, actor, wait=wait)
+
+    def commit(self, pending: PendingAnswer[_T], *, wait: bool = True) -> None:
+        """Return when everything the answer rests on is durable.
+
+        Raises:
+            StorageError: That could not be done; the answer must not be given.
+            WouldBlockError: Another thread is syncing, and `wait` is false.
+        """
+        if not self._log.commit(pending.seq, pending.epoch, wait=wait):
+            return
+        if self.is_over:
+            self.is_alive = False
+        for wake in list(self._listeners) if self._listeners else ():
+            try:
+                wake()
+            except RuntimeError:  # Its event loop is closed.
+                self._listeners.remove(wake)
+
+    def is_committed(self, pending: PendingAnswer[_T]) -> bool:
+        """Return whether everything the answer rests on is durable. Never waits.
+
+        Raises:
+            StorageError: It was lost; the answer must not be given.
+        """
+        return self._log.is_committed(pending.seq, pending.epoch)
 
     def send(self, command: Command, actor: Actor) -> Receipt:
-        """Carry out a command and wait until it is durable."""
-        return self._await(self.offer(command, actor))
+        """Carry out a command; return when it is durable."""
+        pending = self.submit(command, actor)
+        self.commit(pending)
+        return pending.result()
 
-    def ask(self, ask: Callable[[Task], _T], actor: Actor) -> _T:
-        """Answer a question with durable truth."""
-        return self._await(self.look(ask, actor))
+    def ask(self, look: Look[_T], actor: Actor | None = None) -> _T:
+        """Return what `look` makes of the Task, when all of it is durable."""
+        pending = self.read(look, actor)
+        self.commit(pending)
+        return pending.result()
 
-    def glance(self, ask: Callable[[Task], _T]) -> _T:
-        """Answer a question with durable truth, leaving leases as they are."""
-        return self._await(self._in_turn(ask, wait=True))
+    def repeated(self, command: CreateTask, actor: Actor) -> Receipt | None:
+        """Return the answer to the command that created this Task, if it was this one."""
 
-    def recall(self, command: CreateTask, actor: Actor) -> Receipt | None:
-        """Return the answer to the command that made this Task, if it was this one."""
-
-        def answer(task: Task) -> Receipt | None:
+        def look(task: Task, _wal_path: str) -> Receipt | None:
             if not self._memory.is_done(task, command, actor):
                 return None
             return self._memory.recall(task, command, read_log=True)
 
-        return self.glance(answer)
-
-    def _await(self, pending: "PendingAnswer[_T] | None") -> _T:
-        assert pending is not None, "whoever may wait gets a ticket"
-        self.settle(pending)
-        return pending.answer
-
-    # Making durable.
-
-    def is_safe(self, pending: PendingAnswer[_T]) -> bool:
-        """Tell, without waiting, whether a ticket's answer may be given; if unsure, no."""
-        return pending.seq <= self.durable_seq and pending.epoch == self._epoch
-
-    def is_settled(self, pending: PendingAnswer[_T]) -> bool:
-        """Return whether an answer is durable; raise `StorageError` if it never can be."""
-        with self._changed:
-            return self._is_settled(pending.seq, pending.epoch)
-
-    def settle(self, pending: PendingAnswer[_T]) -> None:
-        """Return when the answer is durable; raise `StorageError` if it cannot be."""
-        with self._syncing:
-            self._sync(pending.seq, pending.epoch)
-
-    def try_settle(self, pending: PendingAnswer[_T]) -> bool:
-        """Like `settle`, but return False at once if another thread is syncing."""
-        if not self._syncing.acquire(blocking=False):
-            return False
-        try:
-            self._sync(pending.seq, pending.epoch)
-        finally:
-            self._syncing.release()
-        return True
+        return self.ask(look)
 
     def listen(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Have `wake` called, on any thread, after every durable change; return how to stop."""
@@ -199,167 +219,113 @@ class TaskWriter:
         return stop
 
     def close(self) -> None:
-        """Make durable what waits, then close the log."""
-        while True:
-            with self._syncing, self._changed:
-                # Nobody is syncing now; what is staged, if anything, is ours to wait for.
-                task, epoch = self._task, self._epoch
-                if task is None or not self._staged:
-                    self._leave_if_idle()
-                    self._wal.close()
-                    return
-            with self._syncing:
-                self._sync(task.seq, epoch)
+        """Make durable what is staged, then close the log."""
+        self._log.close()
 
-    def _is_settled(self, seq: Seq, epoch: int) -> bool:
-        if epoch != self._epoch:
-            durable, failure = self._failures[epoch]
-            if seq <= durable:
-                return True
-            raise failure
-        return seq <= self.durable_seq
+    # What follows runs with the log's lock held.
 
-    def _sync(self, seq: Seq, epoch: int) -> None:
-        with self._changed:
-            if self._is_settled(seq, epoch):
-                return
-            task = self._task
-            assert task is not None
-            lines, self._staged = b"".join(self._staged), []
-            after, then = self._staged_after, Position(task.seq, self._chain.crc)
-            self._staged_after = then
-            self._in_flight = True
-        started = perf_counter()
-        try:
-            self._wal.append(lines, after=after, then=then)
-        except BaseException as cause:
-            self._wal.close()
-            with self._changed:
-                self._in_flight = False
-                self._fail(
-                    cause if isinstance(cause, TaskloomError) else interrupted(self._wal.path)
-                )
-            raise
-        self.last_sync_s = perf_counter() - started
-        with self._changed:
-            self._in_flight = False
-            self.durable_seq = then.seq
-            if epoch != self._epoch:  # A bug elsewhere dropped the state meanwhile; this is safe.
-                self._failures[epoch] = (then.seq, self._failures[epoch][1])
-            self.is_alive = not self.is_over
-            self._turn.count_sync()
-            self._leave_if_idle()
-        for wake in list(self._listeners) if self._listeners else ():
-            try:
-                wake()
-            except RuntimeError:  # Its event loop is closed: nobody is there to be told.
-                self._listeners.remove(wake)
-
-    def _fail(self, failure: TaskloomError) -> None:
-        """Drop what was not durable; the next question reads the log again."""
-        self._failures[self._epoch] = (self.durable_seq, failure)
-        self._epoch += 1
-        self._failures.pop(self._epoch - 100, None)
-        self._staged.clear()
-        self._memory.forget()
-        self._task = None
-        self._turn.use_up()
-        self._leave_if_idle()
-
-    # Within a turn.
-
-    def _in_turn(self, act: Callable[[Task], _T], *, wait: bool) -> "PendingAnswer[_T] | None":
-        if not self._changed.acquire(blocking=wait):
-            return None
+    def _run(
+        self,
+        act: Callable[[Task, _Subject, _Who, bool], _T],
+        subject: _Subject,
+        actor: _Who,
+        *,
+        wait: bool,
+    ) -> PendingAnswer[_T]:
+        """Run `act` on the Task as it is now, while no other thread or process changes it."""
+        log = self._log
+        lock = log.lock
+        if not lock.acquire(blocking=wait):
+            raise WouldBlockError
         try:
             if self._damage is not None:
                 raise self._damage
-            begun = self._turn.enter(wait=wait)
-            if begun is None:
-                return None
-            try:
-                if begun and not self._catch_up(wait=wait):
-                    return None
-                task = self._task
-                assert task is not None
-                try:
-                    outcome: _T | Exception = act(task)
-                except WouldBlockError:
-                    return None
-                except Exception as no:  # told to the caller once it is settled
-                    if self._task is not task:
-                        raise  # The state was dropped; there is nothing to wait for.
-                    outcome = no
-                return PendingAnswer(outcome, task.seq, self._epoch)
-            finally:
-                self._leave_if_idle()
-        finally:
-            self._changed.release()
-
-    def _leave_if_idle(self) -> None:
-        if self._turn.is_ours and not self._staged and not self._in_flight:
-            self._turn.leave()
-
-    def _catch_up(self, *, wait: bool) -> bool:
-        """Read what others wrote; tell whether that was done, for it may take long."""
-        try:
-            unread = self._wal.unread_bytes()
+            if log.acquire(wait=wait):
+                self._catch_up(wait=wait)
             task = self._task
-            if unread == 0 and task is not None and task.seq == self._wal.position.seq:
-                return True
+            assert task is not None
+            outcome: _T | Exception
+            try:
+                outcome = act(task, subject, actor, wait)
+            except WouldBlockError:
+                raise
+            except Exception as refusal:
+                if self._task_epoch != log.epoch:
+                    raise  # The Task was lost; there is no line to wait for.
+                outcome = refusal
+            return PendingAnswer(self, outcome, task.seq, log.epoch)
+        finally:
+            log.release_if_idle()
+            lock.release()
+
+    def _catch_up(self, *, wait: bool) -> None:
+        """Read what other processes appended."""
+        log = self._log
+        task = self._task if self._task_epoch == log.epoch else None
+        try:
+            unread = log.wal.unread_bytes()
+            if unread == 0 and task is not None and task.seq == log.wal.position.seq:
+                return
             if not wait and (task is None or unread > _READ_AT_ONCE_BYTES):
-                return False
-            self._task = restore(self._wal, task)
-            if self._task is not task:
-                self._memory.forget()  # It may be another file: only what it says counts.
+                raise WouldBlockError
+            self._task = None  # Should reading fail, it is half changed.
+            self._task = restore(log.wal, task)
         except DamagedLogError as damage:
-            self._task = None
-            self._damage = UnavailableError(self._wal.path, damage.line, damage.cause)
+            self._damage = UnavailableError(self.wal_path, damage.line, damage.cause)
             self.is_alive = False
             raise self._damage from damage
-        except StorageError:
-            self._task = None
-            raise
-        position = self._wal.position
-        self._chain.crc = position.crc
-        self._staged_after = position
-        self.durable_seq = position.seq
+        if self._task is not task:
+            self._memory.forget()  # It may be another file: only what it says counts.
+        self._task_epoch = log.epoch
+        log.read_on()
         self.is_alive = not self.is_over
-        return True
 
-    def _carry_out(self, task: Task, command: Command, actor: Actor, wait: bool) -> Receipt:
-        check_session(task, actor)
-        if command.command_id is not None:
-            require_sight(actor, task.task_id)
-        if command.command_id is not None and self._memory.is_done(task, command, actor):
-            again = self._memory.recall(task, command, read_log=wait)
-            if again is None:
-                raise WouldBlockError
-            return again
-        if isinstance(command, ClaimStep):
+    def _look(self, task: Task, look: Look[_T], actor: Actor | None, _wait: bool) -> _T:
+        if actor is not None:
             require_sight(actor, task.task_id)
             self._expire_leases(task, actor)
-        now = self._time.now(task.updated_at)
+        return look(task, self.wal_path)
+
+    def _apply(self, task: Task, command: Command, actor: Actor, wait: bool) -> Receipt:
+        authorise(task, command, actor)
+        command_id = command.command_id
+        if command_id is not None and self._memory.is_done(task, command, actor):
+            again = self._memory.recall(task, command, read_log=wait)
+            if again is None:
+                raise WouldBlockError  # The log has the answer, and reading it takes long.
+            return again
+        if isinstance(command, ClaimStep):
+            self._expire_leases(task, actor)
+        now = self._clock.now(task.updated_at)
         first = task.seq + 1
-        events = decide(task, command, actor, now, self._rules)
-        self._stage(task, events, author_of(task, actor, now, command.command_id))
+        events = decide_authorised(task, command, actor, now, self._rules)
+        if events:
+            self._stage(task, events, actor, now, command_id)
         receipt = write_receipt(task, command, first)
-        if command.command_id is not None and events:
-            self._memory.keep(command.command_id, receipt)
+        if command_id is not None and events:
+            self._memory.keep(command_id, receipt)
         return receipt
 
     def _expire_leases(self, task: Task, actor: Actor) -> None:
-        now = self._time.now(task.updated_at)
-        if task.is_terminal or not self._wal.is_writable:
-            return  # A board that cannot be written to can still be looked at.
+        """Take back the leases that have ended: decisions and views must not count them."""
+        now = self._clock.now(task.updated_at)
+        if task.is_terminal or not self._log.wal.is_writable:
+            return  # A board that cannot be written to can still be read.
         end = task.next_lease_end()
         if end is not None and end <= now:
-            events = decide(task, ExpireLeases(task_id=task.task_id), actor, now, self._rules)
-            self._stage(task, events, author_of(task, actor, now, None))
+            expire = ExpireLeases(task_id=task.task_id)
+            events = decide_authorised(task, expire, actor, now, self._rules)
+            self._stage(task, events, actor, now, None)
 
-    def _stage(self, task: Task, events: list[Event], origin: EventAuthor) -> None:
-        if not events:
-            return
+    def _stage(
+        self,
+        task: Task,
+        events: list[Event],
+        actor: Actor,
+        now: datetime,
+        command_id: CommandId | None,
+    ) -> None:
+        """Stage the lines of one decision, and apply its events to the Task."""
         if task.foreign:
             raise RefusedError(
                 Code.PERMISSION_DENIED,
@@ -367,29 +333,36 @@ class TaskWriter:
                 "changed. Create a new Task for further work.",
                 {"task_id": task.task_id, "wal_path": self.wal_path},
             )
-        after = task.seq
-        base = self._staged_after.seq
-        chain = Chain(self._chain.crc)
+        log, after = self._log, task.seq
+        author = EventAuthor(
+            task.session_id,
+            task.task_id,
+            task.event_prefix,
+            actor.agent_id,
+            actor.run_id,
+            now,
+            command_id,
+        )
+        # First the lines, on a chain of their own: a value that cannot be written must change
+        # neither the Task nor the checksum.
+        chain = Chain(log.chain.crc)
         try:
-            lines = encode(events, origin, chain, after=after, base=base)
+            lines = encode(events, author, chain, after=after, base=log.base)
         except (TypeError, ValueError, OverflowError) as cause:
             raise RefusedError(
                 Code.VALIDATION_ERROR, f"A value cannot be written to the log: {cause}."
             ) from cause
         try:
             for seq, event in enumerate(events, after + 1):
-                evolve(task, event.payload, event.step_id, origin.at, seq)
+                evolve(task, event.payload, event.step_id, now, seq)
+                if command_id is not None:
+                    note_done(task, command_id, seq, actor.run_id, event)
         except BaseException as bug:
-            # Half changed is worse than not there: the next question reads the log again.
             failure = TaskloomError(
                 Code.INTERNAL_ERROR,
                 f"The board decided what it cannot do ({bug}). Nothing was changed; please report "
                 "this.",
             )
-            self._fail(failure)
+            log.lose(failure)  # The Task is half changed: the log alone is still right.
             raise failure from bug
-        if origin.command_id is not None:
-            for seq, event in enumerate(events, after + 1):
-                note_done(task, origin.command_id, seq, origin.run_id, event)
-        self._staged.append(lines)
-        self._chain = chain
+        log.stage(lines, chain, task.seq)

@@ -1,18 +1,19 @@
-"""The Tasks of one session: which there are, which are alive, and where a new one goes.
+"""The Tasks of one session: the writer of each, found by the Task's id or made with a new Task.
 
-A Task that has ended is told by the last line of its log alone, and read only when somebody
-asks for it. What other processes create is found by looking at the directory again.
+The last line of a log alone tells that its Task has ended, so ended Tasks are read only on
+request. What other processes create is found by looking at the directory again.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable
 from secrets import token_hex
 from threading import RLock
-from typing import Final
+from typing import Final, TypeVar
 
 from taskloom.board import (
     DEFAULT_RULES,
     Actor,
+    Command,
     CreateTask,
     Receipt,
     Role,
@@ -20,6 +21,8 @@ from taskloom.board import (
     Task,
     TaskCreated,
     TaskLine,
+    UpdateBoard,
+    check_command,
     create,
     decide_create,
     evolve,
@@ -31,14 +34,20 @@ from taskloom.errors import Code, RefusedError, StorageError, TaskloomError, Una
 from taskloom.ids import SessionId, TaskId
 from taskloom.log import Log, Position, Wal
 from taskloom.runtime.clock import Clock, SystemClock
-from taskloom.runtime.fork_safety import reset_after_fork
-from taskloom.runtime.gc_pause import gc_paused
 from taskloom.runtime.idempotency import check_command_id, write_receipt
 from taskloom.runtime.log_index import LogEntry, LogIndex
-from taskloom.runtime.task_writer import TaskWriter
+from taskloom.runtime.restore import gc_paused
+from taskloom.runtime.task_writer import Look, PendingAnswer, TaskWriter
+from taskloom.runtime.write_lock import WouldBlockError, reset_after_fork
 
-_OVER_KEPT_MAX: Final = 8
-"""Ended Tasks kept open for whoever asks twice."""
+_ENDED_KEPT_MAX: Final = 8
+"""Ended Tasks kept open, because who reads one often reads it again."""
+
+_AT_ONCE_MAX: Final = 100
+"""Operations of an update that an event loop's thread may decide; more take too long for it."""
+
+
+_T = TypeVar("_T")
 
 
 class TaskWriters:
@@ -53,9 +62,9 @@ class TaskWriters:
         rules: Rules = DEFAULT_RULES,
         new_prefix: Callable[[], str] = lambda: token_hex(6),
     ) -> None:
-        """Name the session; `resume` looks at what is there.
+        """Name the session; `resume` opens its Tasks.
 
-        `new_prefix` makes up what the event ids of a new log begin with, new for every log.
+        `new_prefix` makes what the event ids of a new log begin with, new for every log.
         """
         self.session_id = session_id
         self.rules = rules
@@ -64,15 +73,15 @@ class TaskWriters:
             refuse("$.clock", "must tell moments with a time zone, such as datetime.now(UTC).")
         self._log = log
         self._new_prefix = new_prefix
-        self._catalogue = LogIndex(log)
+        self._index = LogIndex(log)
         self._active: dict[TaskId, tuple[str, TaskWriter]] = {}
-        self._over: OrderedDict[str, TaskWriter] = OrderedDict()
+        self._ended: OrderedDict[str, TaskWriter] = OrderedDict()
         self._lock = RLock()
         self._closed = False
         reset_after_fork(self)
 
     def after_fork(self) -> None:
-        """In a new child process: a lock that a thread of the parent held is held by nobody."""
+        """In a forked child: replace a lock that a thread of the parent may hold."""
         self._lock = RLock()
 
     @property
@@ -84,36 +93,75 @@ class TaskWriters:
         """Rebuild every active Task and take back the leases that ran out meanwhile."""
         with self._lock:
             self._closed = False
-            core = Actor(
+            host = Actor(
                 agent_id="core", run_id="core", session_id=self.session_id, role=Role.ORCHESTRATOR
             )
-            for found in self._catalogue.scan():
+            for found in self._index.scan():
                 if found.ended is None and found.error is None:
                     try:
-                        self._open(found).ask(lambda _: None, core)
+                        self._open(found).ask(_look_at_nothing, host)
                     except TaskloomError:
-                        continue  # It answers for itself when somebody asks for it.
+                        continue  # The next request for that Task gets the error.
 
-    def current(self, task_id: TaskId, writer: TaskWriter) -> TaskWriter | None:
-        """Return another desk for the Task if this one turned out to be of one that has ended.
+    # Requests.
 
-        Another process may have ended it and used its id for a new one.
+    def submit(self, command: CreateTask | Command, actor: Actor) -> PendingAnswer[Receipt]:
+        """Decide a command at once, for an event loop; its answer still has to be committed.
+
+        Raises:
+            WouldBlockError: It cannot be decided at once. Nothing was done; `send` it.
         """
-        if writer.is_alive or self._active.get(task_id, (None, None))[1] is not writer:
-            return None
-        other = self.writer(task_id)
-        return other if other is not writer else None
+        if isinstance(command, CreateTask):
+            raise WouldBlockError  # A new file takes several syncs.
+        check_command(command)
+        writer = self.known(command.task_id)
+        if writer is None or (
+            isinstance(command, UpdateBoard) and len(command.operations) > _AT_ONCE_MAX
+        ):
+            raise WouldBlockError
+        return writer.submit(command, actor, wait=False)
+
+    def send(self, command: CreateTask | Command, actor: Actor) -> Receipt:
+        """Carry out a command; return when it is durable."""
+        if isinstance(command, CreateTask):
+            return self.create(command, actor)
+        check_command(command)
+        writer = self.writer(command.task_id)
+        was_alive = writer.is_alive
+        try:
+            return writer.send(command, actor)
+        except TaskloomError:
+            if writer.is_alive or not was_alive:
+                raise
+            # Another process ended the Task, and may have used its id for a new one.
+            other = self.writer(command.task_id)
+            if other is writer:
+                raise
+            return other.send(command, actor)
+        finally:
+            if not writer.is_alive:
+                self.retire(command.task_id)
+
+    def read(self, task_id: TaskId, look: Look[_T], actor: Actor) -> _T:
+        """Return what `look` makes of a Task, active or ended."""
+        writer = self.writer(task_id)
+        was_alive = writer.is_alive
+        answer = writer.ask(look, actor)
+        if was_alive and not writer.is_alive:
+            # Another process ended the Task, and may have used its id for a new one.
+            return self.writer(task_id).ask(look, actor)
+        return answer
 
     def known(self, task_id: TaskId) -> TaskWriter | None:
-        """Return the desk of an active Task if it is open already. Does not block."""
+        """Return the writer of an active Task if it is open already. Does not block."""
         try:
             there = self._active.get(task_id)
         except TypeError:
-            return None  # Callers may send anything; `desk` says what is wrong with it.
+            return None  # Callers may send anything; `writer` says what is wrong with it.
         return there[1] if there is not None and there[1].is_alive else None
 
     def writer(self, task_id: TaskId) -> TaskWriter:
-        """Return the desk of a Task, opening what another process made since.
+        """Return the writer of a Task, active or ended, opening its log if need be.
 
         Raises:
             RefusedError: There is no such Task.
@@ -126,7 +174,7 @@ class TaskWriters:
             writer = self.known(task_id)
             if writer is not None:
                 return writer
-            found = self._catalogue.find(task_id)
+            found = self._index.find(task_id)
             if found is None:
                 raise RefusedError(
                     Code.TASK_NOT_FOUND,
@@ -153,7 +201,7 @@ class TaskWriters:
             again = self._active_already(command, actor)
             if again is not None:
                 return again
-            origin = EventAuthor(
+            author = EventAuthor(
                 self.session_id,
                 first.task.task_id,
                 self._new_prefix(),
@@ -163,25 +211,25 @@ class TaskWriters:
                 command.command_id,
             )
             chain = Chain()
-            lines = encode(events, origin, chain, after=0, base=0)
+            lines = encode(events, author, chain, after=0, base=0)
             then = Position(len(events), chain.crc)
             wal = self._log.create(first.task.wal_name, lines, then=then)
             del lines  # A big plan is big twice while both are there.
             task = create(first, now, 1, self.session_id)
-            task.event_prefix = origin.event_prefix
+            task.event_prefix = author.event_prefix
             for seq, event in enumerate(events[1:], 2):
                 evolve(task, event.payload, event.step_id, now, seq)
             if command.command_id is not None:
                 for seq, event in enumerate(events, 1):
                     note_done(task, command.command_id, seq, actor.run_id, event)
-            self._adopt(first.task.wal_name, wal, task)
-        return write_receipt(task, None, 1)
+            self._add(first.task.wal_name, wal, task)
+        return write_receipt(task, command, 1)
 
     def found(self) -> list[LogEntry]:
         """Return every log there is, newest first."""
         with self._lock:
             self._require_open()
-            return self._catalogue.scan()
+            return self._index.scan()
 
     def last_lines(self, name: str, count: int) -> list[bytes]:
         """Return the last full lines of a log, without reading the rest."""
@@ -194,7 +242,7 @@ class TaskWriters:
                 raise found.error
             with self._lock:
                 writer = self._open(found)
-            return writer.glance(lambda task: view_line(task, writer.wal_path))
+            return writer.ask(view_line)
         except TaskloomError as error:
             return TaskLine(
                 task_id=found.task_id,
@@ -211,28 +259,28 @@ class TaskWriters:
             if there is not None:
                 return self._log.open(there[0])
             self.writer(task_id)
-            found = self._catalogue.find(task_id)
+            found = self._index.find(task_id)
             assert found is not None
             return self._log.open(found.name)
 
     def retire(self, task_id: TaskId) -> None:
-        """Let go of a Task that has ended; it is opened again when somebody asks for it."""
+        """Move the writer of a Task that has ended from the active ones to the ended ones."""
         with self._lock:
             there = self._active.get(task_id)
             if there is not None and there[1].is_over:
                 del self._active[task_id]
-                self._keep_over(*there)
+                self._keep_ended(*there)
 
     def close(self) -> None:
         """Close every log. Every one is closed, also if one of them cannot be synced.
 
         Raises:
-            StorageError: Something that nobody waited for could not be made durable.
+            StorageError: A change whose sender was cancelled could not be made durable.
         """
         with self._lock:
-            writers = [writer for _, writer in self._active.values()] + list(self._over.values())
+            writers = [writer for _, writer in self._active.values()] + list(self._ended.values())
             self._active.clear()
-            self._over.clear()
+            self._ended.clear()
             self._closed = True
             failures: list[TaskloomError] = []
             for writer in writers:
@@ -254,33 +302,35 @@ class TaskWriters:
                 return there[1]
             del self._active[found.task_id]
             if there[1].is_over:
-                self._keep_over(found.name, there[1])
+                self._keep_ended(found.name, there[1])
             else:
-                there[1].close()  # Its log was damaged; perhaps somebody mended it.
+                there[1].close()  # Its log was damaged; it may have been repaired since.
         if found.ended is not None:
-            writer = self._over.get(found.name) or self._new_desk(found.name)
-            self._keep_over(found.name, writer)
+            writer = self._ended.get(found.name) or self._new_writer(found.name)
+            self._keep_ended(found.name, writer)
             return writer
         other = self._active.pop(found.task_id, None)
         if other is not None:
-            self._keep_over(*other)  # Another log of the same Task id; nothing is left open.
-        kept = self._over.get(found.name)
+            self._keep_ended(*other)  # Another log of the same Task id; nothing is left open.
+        kept = self._ended.get(found.name)
         if kept is not None:
-            del self._over[found.name]
-        writer = kept or self._new_desk(found.name)
+            del self._ended[found.name]
+        writer = kept or self._new_writer(found.name)
         self._active[found.task_id] = (found.name, writer)
         return writer
 
-    def _keep_over(self, name: str, writer: TaskWriter) -> None:
-        before = self._over.get(name)
+    def _keep_ended(self, name: str, writer: TaskWriter) -> None:
+        before = self._ended.get(name)
         if before is not None and before is not writer:
             before.close()
-        self._over[name] = writer
-        self._over.move_to_end(name)
-        if len(self._over) > _OVER_KEPT_MAX:
-            self._over.popitem(last=False)[1].close()
+        self._ended[name] = writer
+        self._ended.move_to_end(name)
+        if len(self._ended) > _ENDED_KEPT_MAX:
+            self._ended.popitem(last=False)[1].close()
 
-    def _new_desk(self, name: str, wal: Wal | None = None, task: Task | None = None) -> TaskWriter:
+    def _new_writer(
+        self, name: str, wal: Wal | None = None, task: Task | None = None
+    ) -> TaskWriter:
         return TaskWriter(
             wal or self._log.open(name),
             self._clock,
@@ -289,22 +339,22 @@ class TaskWriters:
             open_again=lambda: self._log.open(name),
         )
 
-    def _adopt(self, name: str, wal: Wal, task: Task) -> None:
+    def _add(self, name: str, wal: Wal, task: Task) -> None:
         before = self._active.pop(task.task_id, None)
         if before is not None:
-            self._keep_over(*before)
-        self._active[task.task_id] = (name, self._new_desk(name, wal, task))
+            self._keep_ended(*before)
+        self._active[task.task_id] = (name, self._new_writer(name, wal, task))
 
     def _active_already(self, command: CreateTask, actor: Actor) -> Receipt | None:
         """Refuse a second active Task of the same id, unless this very command made the first."""
-        found = self._catalogue.find(command.task_id)
+        found = self._index.find(command.task_id)
         if found is None or (found.ended is not None and command.command_id is None):
             return None
         writer = self._open(found)
         try:
-            again = writer.recall(command, actor)
+            again = writer.repeated(command, actor)
         except UnavailableError:
-            if self._catalogue.find(command.task_id) is not None:
+            if self._index.find(command.task_id) is not None:
                 raise
             return None  # It was a creation that a crash cut short, and is set aside now.
         if again is not None or found.ended is not None or writer.is_over:
@@ -315,3 +365,7 @@ class TaskWriters:
             "another, or end that Task first.",
             {"path": "$.task_id", "wal_name": found.name},
         )
+
+
+def _look_at_nothing(_task: Task, _wal_path: str) -> None:
+    """Read nothing: the request alone restores the Task and takes back ended leases."""

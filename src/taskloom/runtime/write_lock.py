@@ -1,91 +1,133 @@
-"""Whose turn it is to append to one log: among threads of this process, and among processes.
+"""The right to append to one log: among the threads of this process, and among processes.
 
-A turn belongs to the process, and all its threads share it: while one thread waits for the
-disk the others decide and put their lines behind. Between processes the log itself is the
-judge (`Wal.acquire`). A turn is given back after a few syncs even if there is more to do, so
-that a busy process does not keep the others out.
+The write lock belongs to the process, and all its threads share it: while one thread waits for a
+sync, others decide and stage their lines behind. Among processes the log itself decides who holds
+it (`Wal.acquire`). A process releases it after a few syncs even if it has more to write, so that
+it does not keep the others out.
 """
 
+import os
 from enum import Enum, auto
 from threading import Condition
-from typing import Final
+from typing import Final, Protocol
+from weakref import WeakSet
 
 from taskloom.log import Wal
 
 _SYNCS_MAX: Final = 4
-"""Syncs in one turn while others may be waiting: a millisecond or two on a quick disk."""
+"""Syncs while the lock is held: a millisecond or two on a quick disk."""
+
+
+class WouldBlockError(Exception):
+    """The request would have to wait, and its caller cannot: nothing was done.
+
+    A signal to the caller on an event loop to make the same request on a thread. It never
+    reaches a user, so it is no `TaskloomError`.
+    """
 
 
 class _State(Enum):
     FREE = auto()
-    ASKING = auto()
+    ACQUIRING = auto()
     """One thread waits for the other processes."""
-    OURS = auto()
+    HELD = auto()
 
 
 class WriteLock:
-    """The turn on one log. Every method is called with the condition's lock held."""
+    """The write lock of one log. Every method is called with the condition's lock held."""
 
     def __init__(self, wal: Wal, condition: Condition) -> None:
-        """Share the lock of whoever owns the log."""
+        """Share the condition of the writer that owns the log."""
         self._wal = wal
         self._condition = condition
         self._state = _State.FREE
         self._syncs = 0
         self._waiting = 0
-        """Threads to wake when something changes; mostly none, and waking nobody costs too."""
+        """Threads to wake when the state changes; mostly none, and to wake none costs too."""
 
     @property
-    def is_ours(self) -> bool:
-        """Whether lines may be staged."""
-        return self._state is _State.OURS
+    def is_held(self) -> bool:
+        """Whether this process may stage lines."""
+        return self._state is _State.HELD
 
-    def enter(self, *, wait: bool) -> bool | None:
-        """Get or join the turn. True: it has just begun. False: it was ours. None: not now."""
+    def acquire(self, *, wait: bool) -> bool:
+        """Return holding the lock; tell whether it was acquired just now, or held already.
+
+        Raises:
+            WouldBlockError: Others hold it, and `wait` is false.
+        """
         while True:
-            if self._state is _State.OURS and self._syncs < _SYNCS_MAX:
+            if self._state is _State.HELD and self._syncs < _SYNCS_MAX:
                 return False
             if self._state is _State.FREE:
                 if self._wal.acquire(wait=False):
                     return self._begin()
                 if wait:
-                    return self._ask()
+                    return self._acquire_waiting()
             if not wait:
-                return None
+                raise WouldBlockError
             self._waiting += 1
             self._condition.wait()
             self._waiting -= 1
 
-    def _ask(self) -> bool:
-        self._state = _State.ASKING
+    def _acquire_waiting(self) -> bool:
+        self._state = _State.ACQUIRING
         self._condition.release()
         try:
             self._wal.acquire(wait=True)
         except BaseException:
             self._condition.acquire()
-            self.leave()
+            self.release()
             raise
         self._condition.acquire()
         return self._begin()
 
     def _begin(self) -> bool:
-        self._state = _State.OURS
+        self._state = _State.HELD
         self._syncs = 0
         if self._waiting:
             self._condition.notify_all()
         return True
 
     def count_sync(self) -> None:
-        """Note that the turn has lasted one sync longer."""
+        """Count a sync; after a few of them the lock takes no more requests until released."""
         self._syncs += 1
 
     def use_up(self) -> None:
-        """Let nobody join this turn any more: whoever comes waits for the next."""
+        """Take no more requests until the lock is released and acquired again."""
         self._syncs = _SYNCS_MAX
 
-    def leave(self) -> None:
-        """Give the turn back."""
+    def release(self) -> None:
+        """Release the log."""
         self._wal.release()
         self._state = _State.FREE
         if self._waiting:
             self._condition.notify_all()
+
+
+class Forkable(Protocol):
+    """An object with locks or open files that a forked child must not share with its parent."""
+
+    def after_fork(self) -> None:
+        """Replace them, in the child."""
+        ...
+
+
+_FORKABLE: Final[WeakSet[Forkable]] = WeakSet()
+
+
+def reset_after_fork(one: Forkable) -> None:
+    """Have `after_fork` called in every child process, for as long as the object exists.
+
+    A lock on a file belongs to the open file, which parent and child share after a fork: without
+    this both would think that they hold the write lock.
+    """
+    _FORKABLE.add(one)
+
+
+def _reset_all() -> None:
+    for one in list(_FORKABLE):
+        one.after_fork()
+
+
+os.register_at_fork(after_in_child=_reset_all)

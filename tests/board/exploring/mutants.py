@@ -15,6 +15,7 @@ from taskloom.board import (
     Actor,
     ClaimStep,
     Event,
+    ExpireLeases,
     Rules,
     Step,
     StepStatus,
@@ -139,10 +140,10 @@ def _expires_early(to: pytest.MonkeyPatch) -> None:
 
 
 def _never_expires(to: pytest.MonkeyPatch) -> None:
-    def patient(task: Task, now: datetime) -> list[Event]:
+    def patient(task: Task, *rest: object) -> list[Event]:
         return []
 
-    to.setitem(_DECIDE, "decide_expiry", patient)
+    to.setitem(_DECIDERS, ExpireLeases, patient)
 
 
 def _ended_task_goes_on(to: pytest.MonkeyPatch) -> None:

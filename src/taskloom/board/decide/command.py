@@ -23,12 +23,26 @@ from taskloom.board.validation import kind, refuse
 from taskloom.errors import Code, RefusedError
 
 
-def check_request(command: object, actor: object) -> None:
-    """Refuse what is no command, or comes from no actor: callers may send anything."""
-    if type(command) not in _DECIDERS and type(command) is not cmd.ExpireLeases:
+def check_command(command: object) -> None:
+    """Refuse what is not a command: callers may send anything."""
+    if type(command) not in _DECIDERS:
         refuse("$", f"is not a command, but {kind(command)}.")
-    if not isinstance(actor, Actor):
-        refuse("$.actor", f"must be an Actor, not {kind(actor)}.")
+
+
+def authorise(task: Task, command: cmd.Command, actor: Actor) -> None:
+    """Refuse an actor that may not send this command to this Task."""
+    only_orchestrator = _ORCHESTRATORS.get(type(command))
+    if only_orchestrator is not None:
+        require_orchestrator(actor, only_orchestrator)
+    elif not isinstance(command, cmd.ExpireLeases):  # Any agent may notice that a lease has ended.
+        require_sight(actor, task.task_id)
+    if actor.session_id != task.session_id and not task.foreign:
+        raise RefusedError(
+            Code.PERMISSION_DENIED,
+            f"Task {task.task_id!r} belongs to session {task.session_id!r}; an agent of session "
+            f"{actor.session_id!r} cannot change it.",
+            {"task_id": task.task_id, "session_id": task.session_id},
+        )
 
 
 def decide(
@@ -38,17 +52,16 @@ def decide(
 
     An empty list is a yes that needs nothing written.
     """
-    asked = type(command)
-    if asked is cmd.ExpireLeases:
-        # Anybody may notice that a lease is past, and nobody can be refused for it.
-        return [] if task.is_terminal else decide_expiry(task, now)
-    doing = _ORCHESTRATORS.get(asked)
-    if doing is not None:
-        require_orchestrator(actor, doing)
-    else:
-        require_sight(actor, task.task_id)
+    authorise(task, command, actor)
+    return decide_authorised(task, command, actor, now, rules)
+
+
+def decide_authorised(
+    task: Task, command: cmd.Command, actor: Actor, now: datetime, rules: Rules
+) -> list[Event]:
+    """Decide for an actor that `authorise` has let pass."""
     if task.is_terminal:
-        if asked is cmd.EndRun:
+        if isinstance(command, cmd.EndRun | cmd.ExpireLeases):
             return []  # A late worker may end; there is nothing left to write.
         raise RefusedError(
             Code.TASK_TERMINAL,
@@ -56,7 +69,7 @@ def decide(
             "for further work.",
             {"task_id": task.task_id, "status": task.status.value},
         )
-    return _DECIDERS[asked](task, command, actor, now, rules)
+    return _DECIDERS[type(command)](task, command, actor, now, rules)
 
 
 _ORCHESTRATORS: Final[Mapping[type, str]] = {
@@ -65,7 +78,7 @@ _ORCHESTRATORS: Final[Mapping[type, str]] = {
     cmd.FailTask: "end a Task",
     cmd.CancelTask: "end a Task",
 }
-"""What nobody else may ask, and how to say so."""
+"""What only the Orchestrator may send, and how a refusal names it."""
 
 _DECIDERS: Final[Mapping[type, Callable[..., list[Event]]]] = {
     cmd.UpdateBoard: decide_update,
@@ -76,4 +89,5 @@ _DECIDERS: Final[Mapping[type, Callable[..., list[Event]]]] = {
     cmd.CancelTask: decide_cancel,
     cmd.EndRun: decide_end_of_run,
     cmd.RenewLease: decide_renewal,
+    cmd.ExpireLeases: decide_expiry,
 }

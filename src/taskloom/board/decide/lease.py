@@ -2,12 +2,17 @@
 
 from datetime import datetime
 
+from taskloom.board.actor import Actor
+from taskloom.board.commands import ExpireLeases
 from taskloom.board.decide.readiness import after_return
 from taskloom.board.events import Event, StepLeaseExpired
+from taskloom.board.rules import Rules
 from taskloom.board.state.task import Task
 
 
-def decide_expiry(task: Task, now: datetime) -> list[Event]:
+def decide_expiry(
+    task: Task, _command: ExpireLeases, _actor: Actor, now: datetime, _rules: Rules
+) -> list[Event]:
     """Return the end of every lease that is past, and the steps that are ready again."""
     expired = task.index.expired(task.steps, now)
     events: list[Event] = []

@@ -134,8 +134,8 @@ class OpenAI:
             first = {"index": index, "id": call.id, "type": "function", "function": function}
             deltas.append({"tool_calls": [first]})
             for start in range(0, len(call.arguments), 5):
-                piece = {"arguments": call.arguments[start : start + 5]}
-                deltas.append({"tool_calls": [{"index": index, "function": piece}]})
+                more = {"arguments": call.arguments[start : start + 5]}
+                deltas.append({"tool_calls": [{"index": index, "function": more}]})
         if cut:
             deltas = deltas[: len(deltas) // 2 + 1]
 
@@ -197,19 +197,19 @@ class Anthropic:
         events: list[tuple[str, dict[str, Any]]] = [("message_start", {"message": start})]
         blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
         if text:
-            pieces = [text[n : n + 4] for n in range(0, len(text), 4)]
+            chunks = [text[n : n + 4] for n in range(0, len(text), 4)]
             blocks.append(
                 (
                     {"type": "text", "text": ""},
-                    [{"type": "text_delta", "text": piece} for piece in pieces],
+                    [{"type": "text_delta", "text": chunk} for chunk in chunks],
                 )
             )
         for call in calls:
-            pieces = [call.arguments[n : n + 5] for n in range(0, len(call.arguments), 5)]
+            chunks = [call.arguments[n : n + 5] for n in range(0, len(call.arguments), 5)]
             blocks.append(
                 (
                     {"type": "tool_use", "id": call.id, "name": call.name, "input": {}},
-                    [{"type": "input_json_delta", "partial_json": piece} for piece in pieces],
+                    [{"type": "input_json_delta", "partial_json": chunk} for chunk in chunks],
                 )
             )
         for index, (block, deltas) in enumerate(blocks):

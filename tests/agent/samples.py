@@ -1,4 +1,4 @@
-"""What many agent tests need: a middleware that writes down what it saw, and small tools."""
+"""A tool, a middleware and event readers for many agent tests."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -27,7 +27,7 @@ async def add(a: int, b: int) -> int:
 
 
 async def collect(run: Run) -> list[Event]:
-    """Listen to a run until its end."""
+    """Read the events of a run until its end."""
     return [event async for event in run]
 
 
@@ -36,8 +36,8 @@ def of(kind: type, events: Sequence[Event]) -> list[object]:
     return [event for event in events if isinstance(event, kind)]
 
 
-class Scribe(Middleware):
-    """Writes down each hook as it is entered, and for wrappers as it is left."""
+class HookRecorder(Middleware):
+    """Records each hook when it is entered, and wrappers also when they return."""
 
     def __init__(self, name: str, log: list[str]) -> None:
         self._name = name
@@ -47,55 +47,55 @@ class Scribe(Middleware):
     def name(self) -> str:
         return self._name
 
-    def _note(self, what: str) -> None:
+    def _record(self, what: str) -> None:
         self._log.append(f"{self._name}.{what}")
 
     async def before_agent(self, setup: RunSetup) -> None:
-        self._note("before_agent")
+        self._record("before_agent")
 
     async def before_model(self, state: State) -> State | None:
-        self._note("before_model")
+        self._record("before_model")
         return None
 
     async def wrap_model(self, request: ModelRequest, call: ModelHandler) -> Message:
-        self._note("model>")
+        self._record("model>")
         reply = await call(request)
-        self._note("model<")
+        self._record("model<")
         return reply
 
     async def after_model(self, state: State) -> State | None:
-        self._note("after_model")
+        self._record("after_model")
         return None
 
     async def wrap_tool_call(self, request: ToolRequest, call: ToolHandler) -> str:
-        self._note(f"text>{request.name}")
+        self._record(f"text>{request.name}")
         result = await call(request)
-        self._note("text<")
+        self._record("text<")
         return result
 
     async def wrap_streaming_tool_call(
         self, request: ToolRequest, call: StreamingToolHandler
     ) -> AsyncIterator[str]:
-        self._note("stream>")
+        self._record("stream>")
         async for chunk in call(request):
             yield chunk
-        self._note("stream<")
+        self._record("stream<")
 
     async def wrap_rich_tool_call(
         self, request: ToolRequest, call: RichToolHandler
     ) -> Sequence[Part]:
-        self._note("rich>")
+        self._record("rich>")
         result = await call(request)
-        self._note("rich<")
+        self._record("rich<")
         return result
 
     async def wrap_rich_streaming_tool_call(
         self, request: ToolRequest, call: RichStreamingToolHandler
     ) -> AsyncIterator[Part]:
-        self._note("rich_stream>")
+        self._record("rich_stream>")
         async for part in call(request):
             yield part
-        self._note("rich_stream<")
+        self._record("rich_stream<")
 
     async def after_agent(self, result: Result) -> None:
-        self._note("after_agent")
+        self._record("after_agent")

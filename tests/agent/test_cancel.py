@@ -84,8 +84,10 @@ def awaiting_run(points: Points) -> Run:
 
 
 @pytest.mark.spec("AG-110")
-@pytest.mark.parametrize("listen", [True, False])
-async def test_cancelled_at_any_await_nothing_runs_on_and_no_task_is_left(listen: bool) -> None:
+@pytest.mark.parametrize("read_events", [True, False])
+async def test_cancelled_at_any_await_nothing_runs_on_and_no_task_is_left(
+    read_events: bool,
+) -> None:
     whole = Points(cancel_at=0)
     await awaiting_run(whole).wait()
     assert whole.passed == 11
@@ -94,7 +96,7 @@ async def test_cancelled_at_any_await_nothing_runs_on_and_no_task_is_left(listen
         points = Points(cancel_at=at)
         run = awaiting_run(points)
         with anyio.fail_after(5):
-            await (collect(run) if listen else run.wait())
+            await (collect(run) if read_events else run.wait())
         assert run.result.stop_reason == "cancelled", at
         assert points.after == [], at
         assert asyncio.all_tasks() == before, at
@@ -228,8 +230,8 @@ async def test_a_safe_point_that_takes_too_long_is_not_waited_for() -> None:
         assert (await run.wait()).stop_reason == "cancelled"
 
 
-async def finish(run: Run, *, listen: bool) -> None:
-    await (collect(run) if listen else run.wait())
+async def finish(run: Run, *, read_events: bool) -> None:
+    await (collect(run) if read_events else run.wait())
 
 
 @pytest.mark.spec("AG-110")
@@ -243,10 +245,10 @@ async def test_the_callers_own_cancellation_goes_through() -> None:
         return ""
 
     agent = Agent(ScriptedModel(lambda _: call_tools(("forever", {}), ("forever", {}))), [forever])
-    for listen in (True, False):
+    for read_events in (True, False):
         run = agent.run("go")
         with anyio.fail_after(5):
-            task = asyncio.create_task(finish(run, listen=listen))
+            task = asyncio.create_task(finish(run, read_events=read_events))
             await started.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -256,7 +258,7 @@ async def test_the_callers_own_cancellation_goes_through() -> None:
 
 
 @pytest.mark.spec("AG-111", "AG-110")
-async def test_a_cancelled_turn_keeps_the_results_of_finished_siblings() -> None:
+async def test_a_cancelled_round_keeps_the_results_of_finished_calls() -> None:
     finished = anyio.Event()
 
     async def quick() -> str:

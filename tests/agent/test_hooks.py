@@ -1,7 +1,8 @@
 """Middleware: which hook runs when, what it may change, and how long that lasts."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextvars import ContextVar
+from typing import Any
 
 import anyio
 import pytest
@@ -9,17 +10,22 @@ import pytest
 from taskloom.agent import (
     Agent,
     HookError,
+    JsonPart,
     Message,
     Middleware,
     ModelHandler,
     ModelReply,
     ModelRequest,
+    Part,
     Result,
+    RichStreamingToolHandler,
+    RichToolHandler,
     RunFailed,
     RunSetup,
     Say,
     ScriptedModel,
     State,
+    StreamingToolHandler,
     TextPart,
     ToolCall,
     ToolHandler,
@@ -29,10 +35,14 @@ from taskloom.agent import (
     before_agent,
     before_model,
     call_tool,
+    tool,
     wrap_model,
+    wrap_rich_streaming_tool_call,
+    wrap_rich_tool_call,
+    wrap_streaming_tool_call,
     wrap_tool_call,
 )
-from tests.agent.samples import Scribe, add, collect, of
+from tests.agent.samples import HookRecorder, add, collect, of
 
 
 async def chunks() -> AsyncIterator[str]:
@@ -58,17 +68,17 @@ A.after_agent B.after_agent
 
 
 @pytest.mark.spec("AG-201", "AG-205", "AG-109", "AG-212", "AG-211")
-@pytest.mark.parametrize("listen", [True, False])
-async def test_the_order_of_all_hooks_over_two_iterations(listen: bool) -> None:
+@pytest.mark.parametrize("read_events", [True, False])
+async def test_the_order_of_all_hooks_over_two_iterations(read_events: bool) -> None:
     log: list[str] = []
     agent = Agent(
         ScriptedModel([call_tool("add", a=1, b=2), "3"]),
         [add],
-        [Scribe("A", log), Scribe("B", log)],
-        tool_middleware=[Scribe("outer", log)],
+        [HookRecorder("A", log), HookRecorder("B", log)],
+        tool_middleware=[HookRecorder("outer", log)],
     )
     run = agent.run("go")
-    await (collect(run) if listen else run.wait())
+    await (collect(run) if read_events else run.wait())
     assert log == TWO_ITERATIONS.split()
 
 
@@ -85,7 +95,7 @@ async def test_a_tool_wrapper_is_asked_only_for_the_kind_the_tool_is(
     log: list[str] = []
     arguments = {"a": 1, "b": 2} if name == "add" else {}
     model = ScriptedModel([call_tool(name, **arguments), "ok"])
-    await collect(Agent(model, [tool], tool_middleware=[Scribe("A", log)]).run("go"))
+    await collect(Agent(model, [tool], tool_middleware=[HookRecorder("A", log)]).run("go"))
     assert log == [f"A.{kind}>{name}" if kind == "text" else f"A.{kind}>", f"A.{kind}<"]
 
 
@@ -191,7 +201,7 @@ async def test_calls_added_to_a_reply_are_executed() -> None:
     assert [m.text for m in result.messages] == ["go", "first", "21", "second"]
 
 
-async def test_a_hook_that_leaves_the_last_word_to_the_user_gets_another_reply() -> None:
+async def test_a_hook_that_appends_a_user_message_gets_another_reply() -> None:
     @after_model
     def push_back(state: State) -> None:
         if state.messages[-1].text == "bad":
@@ -229,8 +239,8 @@ async def test_an_event_carries_what_leaves_the_outermost_wrapper() -> None:
         state.messages[-1] = state.messages[-1].replace(content="later")
 
     run = Agent(ScriptedModel(["hi"]), [], [later, bold]).run("go")
-    told = of(ModelReply, await collect(run))
-    assert [event.message.text for event in told if isinstance(event, ModelReply)] == ["**hi**"]
+    emitted = of(ModelReply, await collect(run))
+    assert [event.message.text for event in emitted if isinstance(event, ModelReply)] == ["**hi**"]
     assert run.result.text == "later"
 
 
@@ -329,7 +339,7 @@ class Failing(Middleware):
 )
 async def test_a_hook_that_raises_ends_the_run_and_is_named(hook: str) -> None:
     log: list[str] = []
-    agent = Agent(ScriptedModel(["hi"]), [], [Failing(hook), Scribe("later", log)])
+    agent = Agent(ScriptedModel(["hi"]), [], [Failing(hook), HookRecorder("later", log)])
     run = agent.run("go")
     failed = [event for event in await collect(run) if isinstance(event, RunFailed)]
     assert [(event.middleware, event.hook) for event in failed] == [("Failing", hook)]
@@ -382,7 +392,7 @@ async def test_plain_functions_serve_as_middleware() -> None:
     assert log == ["Be kind.", "add"]
 
 
-async def test_a_wrapper_may_see_and_change_the_pieces() -> None:
+async def test_a_wrapper_may_see_and_change_the_chunks() -> None:
     @wrap_model
     async def upper(request: ModelRequest, call: ModelHandler) -> Message:
         outside = request.on_delta
@@ -391,10 +401,90 @@ async def test_a_wrapper_may_see_and_change_the_pieces() -> None:
         async def louder(delta: object) -> None:
             from_model = delta
             assert hasattr(from_model, "text")
-            pieces.append(getattr(from_model, "text", ""))
+            chunks.append(getattr(from_model, "text", ""))
 
         return await call(request.replace(on_delta=louder))
 
-    pieces: list[str] = []
+    chunks: list[str] = []
     await collect(Agent(ScriptedModel(["hello there"], chunk_chars=6), [], [upper]).run("go"))
-    assert pieces == ["hello ", "there"]
+    assert chunks == ["hello ", "there"]
+
+
+@pytest.mark.spec("AG-201", "AG-213")
+async def test_each_kind_of_tool_wrapper_can_be_a_function() -> None:
+    async def words() -> AsyncIterator[str]:
+        yield "a"
+
+    async def part() -> TextPart:
+        return TextPart("a")
+
+    async def parts() -> AsyncIterator[TextPart]:
+        yield TextPart("a")
+
+    @wrap_streaming_tool_call
+    async def stream(request: ToolRequest, call: StreamingToolHandler) -> AsyncIterator[str]:
+        async for chunk in call(request):
+            yield chunk + "1"
+
+    @wrap_rich_tool_call
+    async def rich(request: ToolRequest, call: RichToolHandler) -> Sequence[Part]:
+        return [*await call(request), TextPart("2")]
+
+    @wrap_rich_streaming_tool_call
+    async def rich_stream(
+        request: ToolRequest, call: RichStreamingToolHandler
+    ) -> AsyncIterator[Part]:
+        async for one in call(request):
+            yield one
+        yield TextPart("3")
+
+    script = [call_tool("words"), call_tool("part"), call_tool("parts"), "ok"]
+    agent = Agent(ScriptedModel(script), [words, part, parts], [stream, rich, rich_stream])
+    result = await agent.invoke("go")
+    assert [m.text for m in result.messages if m.role == "tool"] == ["a1", "a2", "a3"]
+
+
+@pytest.mark.spec("AG-201")
+async def test_the_hooks_of_the_base_class_can_be_called() -> None:
+    class Polite(Middleware):
+        async def wrap_model(self, request: ModelRequest, call: ModelHandler) -> Message:
+            return await super().wrap_model(request, call)
+
+        async def wrap_tool_call(self, request: ToolRequest, call: ToolHandler) -> str:
+            return await super().wrap_tool_call(request, call)
+
+        def wrap_streaming_tool_call(
+            self, request: ToolRequest, call: StreamingToolHandler
+        ) -> AsyncIterator[str]:
+            return super().wrap_streaming_tool_call(request, call)
+
+        async def wrap_rich_tool_call(
+            self, request: ToolRequest, call: RichToolHandler
+        ) -> Sequence[Part]:
+            return await super().wrap_rich_tool_call(request, call)
+
+        def wrap_rich_streaming_tool_call(
+            self, request: ToolRequest, call: RichStreamingToolHandler
+        ) -> AsyncIterator[Part]:
+            return super().wrap_rich_streaming_tool_call(request, call)
+
+    async def words() -> AsyncIterator[str]:
+        yield "a"
+
+    @tool(rich=True)
+    async def part() -> str:
+        return "b"
+
+    @tool(rich=True)
+    async def parts() -> AsyncIterator[object]:
+        yield {"c": 1}
+
+    script = [
+        *(call_tool("add", a=1, b=1), call_tool("words"), call_tool("part"), call_tool("parts")),
+        "ok",
+    ]
+    agent = Agent(ScriptedModel(script), [add, words, part, parts], [Polite()])
+    contents: list[Any] = [
+        m.content for m in (await agent.invoke("go")).messages if m.role == "tool"
+    ]
+    assert contents == ["2", "a", (TextPart("b"),), (JsonPart({"c": 1}),)]

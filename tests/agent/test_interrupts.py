@@ -1,5 +1,7 @@
-"""Runs that stop for a person, and go on with the answer, in another process if need be."""
+"""Runs that stop for a person and resume with the answer, also in another process."""
 
+import os
+import stat
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -39,8 +41,8 @@ CALLS = (
 )
 
 
-class House:
-    """An agent that asks two questions in one turn, made anew for each process."""
+class AskingAgent:
+    """An agent that asks two questions in one reply; each process makes its own."""
 
     def __init__(self, store: CheckpointStore) -> None:
         self.ran: list[str] = []
@@ -79,7 +81,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> CheckpointStore:
 async def test_an_interrupt_ends_the_run_with_one_entry_each_and_siblings_finish(
     store: CheckpointStore,
 ) -> None:
-    result = await House(store).agent.invoke("go")
+    result = await AskingAgent(store).agent.invoke("go")
     assert result.stop_reason == "interrupted"
     assert [(one.where, one.info) for one in result.interrupts] == [
         ("tool ask", {"question": "name"}),
@@ -90,11 +92,11 @@ async def test_an_interrupt_ends_the_run_with_one_entry_each_and_siblings_finish
 
 
 @pytest.mark.spec("AG-502", "AG-302")
-async def test_a_resumed_run_goes_on_where_it_stopped(store: CheckpointStore) -> None:
-    first = House(store)
+async def test_a_resumed_run_continues_where_it_stopped(store: CheckpointStore) -> None:
+    first = AskingAgent(store)
     stopped = await first.agent.invoke("go")
     name, age = stopped.interrupts
-    second = House(store)
+    second = AskingAgent(store)
 
     events = await collect(run := second.agent.resume(stopped.run_id, {name.id: "Ada", age.id: 36}))
 
@@ -117,12 +119,12 @@ async def test_a_resumed_run_goes_on_where_it_stopped(store: CheckpointStore) ->
 
 @pytest.mark.spec("AG-502")
 async def test_an_interrupt_without_an_answer_stops_the_run_again(store: CheckpointStore) -> None:
-    stopped = await House(store).agent.invoke("go")
+    stopped = await AskingAgent(store).agent.invoke("go")
     name, age = stopped.interrupts
-    again = await House(store).agent.resume(stopped.run_id, {age.id: 36}).wait()
+    again = await AskingAgent(store).agent.resume(stopped.run_id, {age.id: 36}).wait()
     assert again.stop_reason == "interrupted"
     assert [one.id for one in again.interrupts] == [name.id]
-    house = House(store)
+    house = AskingAgent(store)
     result = await house.agent.resume(stopped.run_id, {name.id: "Ada"}).wait()
     assert [m.text for m in result.messages if m.role == "tool"] == [
         "2",
@@ -134,7 +136,7 @@ async def test_an_interrupt_without_an_answer_stops_the_run_again(store: Checkpo
 
 @pytest.mark.spec("AG-302")
 async def test_values_survive_into_a_new_process(store: CheckpointStore) -> None:
-    stopped = await House(store).agent.invoke("go")
+    stopped = await AskingAgent(store).agent.invoke("go")
     seen: list[object] = []
 
     class Look(Middleware):
@@ -277,7 +279,7 @@ async def test_a_cancelled_run_can_be_resumed() -> None:
 @pytest.mark.spec("AG-503")
 async def test_a_damaged_or_unknown_checkpoint_is_a_clear_error(tmp_path: Path) -> None:
     store = DirectoryCheckpoints(tmp_path)
-    stopped = await House(store).agent.invoke("go")
+    stopped = await AskingAgent(store).agent.invoke("go")
     file = tmp_path / f"{stopped.run_id}.checkpoint.json"
     good = file.read_text()
     assert good.startswith('{"format":"taskloom-checkpoint","version":1,')
@@ -285,7 +287,7 @@ async def test_a_damaged_or_unknown_checkpoint_is_a_clear_error(tmp_path: Path) 
     async def resume_with(text: str) -> str:
         file.write_text(text)
         with pytest.raises(CheckpointError) as failed:
-            await House(store).agent.resume(stopped.run_id).wait()
+            await AskingAgent(store).agent.resume(stopped.run_id).wait()
         assert file.read_text() == text
         return str(failed.value)
 
@@ -294,7 +296,9 @@ async def test_a_damaged_or_unknown_checkpoint_is_a_clear_error(tmp_path: Path) 
     assert "cannot be used" in await resume_with(good[: len(good) // 2])
     assert "cannot be used" in await resume_with("[]")
     file.write_text(good)
-    assert (await House(store).agent.resume(stopped.run_id).wait()).stop_reason == "interrupted"
+    assert (
+        await AskingAgent(store).agent.resume(stopped.run_id).wait()
+    ).stop_reason == "interrupted"
 
 
 async def test_without_a_store_resume_says_what_is_missing() -> None:
@@ -306,3 +310,23 @@ async def test_a_run_id_cannot_leave_the_directory(tmp_path: Path) -> None:
     agent = Agent(ScriptedModel([]), checkpoints=DirectoryCheckpoints(tmp_path))
     with pytest.raises(CheckpointError, match="no run id"):
         await agent.resume("../secret").wait()
+
+
+@pytest.mark.spec("AG-503")
+async def test_a_checkpoint_is_written_whole_before_it_is_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    fsync = os.fsync
+
+    def recording(fd: int) -> None:
+        status = os.fstat(fd)
+        if stat.S_ISREG(status.st_mode):
+            sizes.append(status.st_size)
+        fsync(fd)
+
+    monkeypatch.setattr("os.fsync", recording)
+    monkeypatch.setattr("taskloom.atomic_write._FULL_SYNC", None)  # macOS has its own sync.
+    await DirectoryCheckpoints(tmp_path).save("run_1", b"x" * 1000)
+    assert sizes == [1000]
+    assert await DirectoryCheckpoints(tmp_path).load("run_1") == b"x" * 1000

@@ -83,8 +83,8 @@ async def test_every_message_and_every_start_and_end_of_a_call_is_there_in_order
     journal, entries = open_journal(path)
     journal.close()
     messages = [m for entry in entries if (m := getattr(entry, "message", None)) is not None]
-    told = sorted([m.id for m in messages])
-    assert told == sorted([m.id for m in result.messages if m.role != "user"])
+    emitted = sorted([m.id for m in messages])
+    assert emitted == sorted([m.id for m in result.messages if m.role != "user"])
     first = msgspec.json.decode(path.read_bytes().splitlines()[0])
     assert list(first) == ["wal_seq", "entry", "tx", "crc"]  # The frame of the board's log.
 
@@ -92,7 +92,7 @@ async def test_every_message_and_every_start_and_end_of_a_call_is_there_in_order
 @pytest.mark.spec("AG-702")
 @pytest.mark.parametrize("idempotent", [False, True])
 @pytest.mark.parametrize("hooked", [False, True])
-async def test_from_every_beginning_of_the_journal_the_run_goes_on(
+async def test_from_every_prefix_of_the_journal_the_run_resumes(
     tmp_path: Path, idempotent: bool, hooked: bool
 ) -> None:
     @before_model
@@ -246,7 +246,7 @@ async def test_a_disk_that_fails_ends_the_run_before_anything_unsafe_happens(
 
 
 @pytest.mark.spec("AG-702")
-async def test_a_run_killed_before_its_first_reply_can_be_gone_on_with(tmp_path: Path) -> None:
+async def test_a_run_killed_before_its_first_reply_can_be_resumed(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
 
     class Killed(BaseException):

@@ -68,7 +68,7 @@ async def test_messages_may_be_given_instead_of_a_string() -> None:
 
 @pytest.mark.spec("AG-103")
 @pytest.mark.parametrize("parallel", [True, False])
-async def test_results_stand_in_call_order_whatever_order_they_finish_in(parallel: bool) -> None:
+async def test_results_are_in_call_order_whatever_order_they_finish_in(parallel: bool) -> None:
     released = anyio.Event()
     order: list[str] = []
 
@@ -222,7 +222,7 @@ async def test_wrong_arguments_are_answered_with_which_and_why(
 
 
 @pytest.mark.spec("AG-109")
-async def test_listening_or_not_gives_the_same_messages() -> None:
+async def test_reading_events_or_not_gives_the_same_messages() -> None:
     def script() -> ScriptedModel:
         call = ToolCall("c1", "add", '{"a":1,"b":2}')
         return ScriptedModel([Message.assistant("Let me see.", call), "It is three, I think."])
@@ -250,13 +250,13 @@ async def test_events_and_messages_share_their_ids() -> None:
     model = ScriptedModel([call_tool("add", a=1, b=2), "three"])
     run = Agent(model, [add]).run("go")
     events = await collect(run)
-    told = [
+    emitted = [
         event.message.id
         for event in [*of(ModelReply, events), *of(ToolResult, events)]
         if isinstance(event, ModelReply | ToolResult)
     ]
     kept = [message.id for message in run.result.messages if message.role != "user"]
-    assert sorted(told) == sorted(kept)
+    assert sorted(emitted) == sorted(kept)
     assert len(set(kept)) == 3
 
 
@@ -280,7 +280,7 @@ def test_a_run_without_an_event_loop() -> None:
     assert len(loops) == 1  # Connections that were made on it stay alive.
 
 
-async def test_where_a_loop_runs_the_sync_way_says_what_to_write() -> None:
+async def test_invoke_sync_inside_an_event_loop_says_what_to_write() -> None:
     with pytest.raises(AgentError, match="await agent"):
         Agent(ScriptedModel(["hi"])).invoke_sync("hello")
 

@@ -1,4 +1,4 @@
-"""Models, tools and hooks that behave as badly as they can: the run goes on, or says why not."""
+"""Models, tools and hooks that misbehave: the run continues, or its error says why not."""
 
 import asyncio
 import functools
@@ -40,7 +40,7 @@ from tests.agent.samples import add
 
 
 async def cancelled_elsewhere() -> str:
-    """Await a task that somebody cancelled."""
+    """Await a task that other code cancelled."""
     task = asyncio.ensure_future(asyncio.Event().wait())
     task.cancel()
     await task
@@ -107,7 +107,7 @@ async def test_a_hook_that_returns_no_state_is_named() -> None:
 
 
 @pytest.mark.spec("AG-701")
-async def test_half_characters_are_marked_so_that_they_can_be_kept(tmp_path: Path) -> None:
+async def test_lone_surrogates_are_replaced_so_that_the_text_can_be_written(tmp_path: Path) -> None:
     async def names() -> str:
         """Name a file whose name is no text."""
         return "bad\udcff"
@@ -120,7 +120,7 @@ async def test_half_characters_are_marked_so_that_they_can_be_kept(tmp_path: Pat
 
 
 @pytest.mark.spec("AG-701")
-async def test_what_has_no_json_is_refused_and_the_journal_let_go(tmp_path: Path) -> None:
+async def test_what_is_not_json_is_refused_and_the_journal_closed(tmp_path: Path) -> None:
     journal = tmp_path / "run.journal"
 
     async def ask() -> str:
@@ -148,7 +148,7 @@ async def test_a_part_that_has_no_json_fails_the_run_and_does_not_hang_it(tmp_pa
 
 
 @pytest.mark.spec("AG-110", "AG-702")
-async def test_a_run_cancelled_while_it_opens_its_journal_lets_it_go(tmp_path: Path) -> None:
+async def test_a_run_cancelled_while_it_opens_its_journal_closes_it(tmp_path: Path) -> None:
     journal = tmp_path / "run.journal"
     for steps in range(12):
         one = Agent(ScriptedModel(["hi"])).run("go", journal=journal)
@@ -161,7 +161,9 @@ async def test_a_run_cancelled_while_it_opens_its_journal_lets_it_go(tmp_path: P
 
 
 @pytest.mark.spec("AG-702")
-async def test_a_call_under_way_whose_tool_is_gone_has_an_unknown_outcome(tmp_path: Path) -> None:
+async def test_an_interrupted_call_whose_tool_is_gone_has_an_unknown_outcome(
+    tmp_path: Path,
+) -> None:
     journal = tmp_path / "run.journal"
 
     class Died(BaseException):
@@ -182,7 +184,7 @@ async def test_a_call_under_way_whose_tool_is_gone_has_an_unknown_outcome(tmp_pa
 @pytest.mark.parametrize(
     "arguments", ['{"n": 1' + "0" * 400 + "}", '{"t":' * 900 + "{}" + "}" * 900]
 )
-async def test_huge_numbers_and_deep_arguments_are_no_end_of_the_run(arguments: str) -> None:
+async def test_huge_numbers_and_deep_arguments_do_not_end_the_run(arguments: str) -> None:
     class Tree:
         info = ToolInfo(
             "tree",
@@ -223,7 +225,7 @@ async def test_a_decorated_async_function_is_awaited() -> None:
 
 
 @pytest.mark.spec("AG-603", "AG-701")
-async def test_the_pieces_of_a_tool_object_become_parts(tmp_path: Path) -> None:
+async def test_the_chunks_of_a_tool_object_become_parts(tmp_path: Path) -> None:
     class Pieces:
         info = ToolInfo("pieces", "Pieces.", {"type": "object"})
 
@@ -258,7 +260,7 @@ async def test_checkpoints_that_cannot_be_kept_are_a_clear_error_and_no_loss(
 
 @pytest.mark.spec("AG-401")
 @pytest.mark.parametrize("asked_s", [86_400.0, float("inf")])
-async def test_a_provider_that_wants_a_day_has_failed(asked_s: float) -> None:
+async def test_a_provider_that_asks_for_a_wait_of_a_day_has_failed(asked_s: float) -> None:
     busy = ModelError("busy", kind="rate_limit", retry_after_s=asked_s)
     model = ScriptedModel([busy, "never asked for"])
     other = ScriptedModel(["from the other"])

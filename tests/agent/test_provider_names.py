@@ -54,7 +54,7 @@ CREATE = named(create, "agent.task_create")
 
 
 def names_in(asked: dict[str, Any]) -> set[str]:
-    """Every tool name that stands in a request, in either format."""
+    """Every tool name in a request, in either format."""
     found = {each.get("name") or each["function"]["name"] for each in asked["tools"]}
     for message in asked["messages"]:
         found |= {call["function"]["name"] for call in message.get("tool_calls") or ()}
@@ -83,15 +83,15 @@ async def test_a_name_with_a_dot_goes_out_mapped_and_comes_back_whole(
     assert [m.text for m in result.messages if m.role == "tool"] == ["created x"]
     assert names_in(server.asked[0]) == names_in(server.asked[1]) == {"agent_task_create"}
     if streamed:
-        told = [event.delta.tool_name for event in events if isinstance(event, ModelDelta)]
-        assert [name for name in told if name] == ["agent.task_create"]
+        emitted = [event.delta.tool_name for event in events if isinstance(event, ModelDelta)]
+        assert [name for name in emitted if name] == ["agent.task_create"]
         started = [event for event in events if isinstance(event, ToolStarted)]
         assert len(started) == 1
         assert "agent.task_create" in str(started[0])
 
 
 @pytest.mark.parametrize("form", FORMATS)
-async def test_two_tools_that_would_be_called_alike_are_told_apart(form: Format) -> None:
+async def test_two_tools_with_the_same_allowed_name_get_different_ones(form: Format) -> None:
     probe = ToolNames(["agent.task_create", "agent_task_create"])
     mapped = probe.sent("agent.task_create")
     calls = (ToolCall("t1", mapped, '{"title":"a"}'),

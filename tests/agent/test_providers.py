@@ -191,7 +191,7 @@ async def test_a_stream_that_is_cut_off_without_retry_is_a_clear_error(form: For
 
 @pytest.mark.spec("AG-601")
 @pytest.mark.parametrize("form", FORMATS)
-async def test_a_server_that_says_nothing_is_given_up(form: Format) -> None:
+async def test_a_silent_server_is_a_timeout(form: Format) -> None:
     settings = {"max_retries": 0, "timeout": 0.05}
     async with talking(form, [Answer(b"", silent=True)], settings=settings) as (agent, _):
         with anyio.fail_after(20), pytest.raises(RunFailedError) as raised:
@@ -218,7 +218,7 @@ async def test_cancelling_while_a_provider_is_silent_ends_the_run(form: Format) 
 
 
 @pytest.mark.spec("AG-601")
-async def test_nobody_listening_means_connection_refused() -> None:
+async def test_a_port_without_a_server_is_a_connection_error() -> None:
     async with provider_model("openai:x", base_url="http://127.0.0.1:9/v1", api_key="k") as model:
         with anyio.fail_after(20), pytest.raises(RunFailedError) as raised:
             await Agent(model, settings={"max_retries": 0}).invoke("hi")
@@ -291,7 +291,7 @@ def test_what_only_the_provider_understands_survives_a_journal() -> None:
 
 
 @pytest.mark.spec("AG-601")
-async def test_thinking_is_told_apart_and_kept_for_the_provider() -> None:
+async def test_thinking_is_not_text_and_goes_back_to_the_provider() -> None:
     async def think(_: object, info: AgentInfo) -> AsyncIterator[str | DeltaThinkingCalls]:
         yield {0: DeltaThinkingPart(content="Let me ")}
         yield {0: DeltaThinkingPart(content="think.", signature="sealed")}

@@ -1,4 +1,4 @@
-"""Model calls that fail: made again, handed to another model, and never half-told."""
+"""Failed model calls: retry, failover, and the events of superseded attempts."""
 
 import asyncio
 
@@ -190,7 +190,7 @@ async def test_the_next_run_begins_with_the_first_model_again() -> None:
 
 @pytest.mark.spec("AG-403")
 @pytest.mark.parametrize("by", ["retry", "failover"])
-async def test_a_broken_stream_is_marked_before_the_next_attempts_pieces(by: str) -> None:
+async def test_a_broken_stream_is_marked_before_the_next_attempts_chunks(by: str) -> None:
     broken = Say(chunks=("half ", "way", "…"), breaks_with=ConnectionError("cut off"))
     if by == "retry":
         agent = Agent(ScriptedModel([broken, "whole"]), retry=Retry(backoff=at_once))
@@ -199,13 +199,13 @@ async def test_a_broken_stream_is_marked_before_the_next_attempts_pieces(by: str
     run = agent.run("go")
     events = await collect(run)
     kinds = (ModelDelta, ModelSuperseded, ModelReply)
-    told = [event for event in events if isinstance(event, kinds)]
-    assert [type(event).__name__ for event in told] == [
+    emitted = [event for event in events if isinstance(event, kinds)]
+    assert [type(event).__name__ for event in emitted] == [
         *("ModelDelta", "ModelDelta", "ModelSuperseded", "ModelDelta", "ModelReply"),
     ]
-    mark = told[2]
+    mark = emitted[2]
     assert isinstance(mark, ModelSuperseded)
-    first, second = told[0], told[3]
+    first, second = emitted[0], emitted[3]
     assert isinstance(first, ModelDelta)
     assert isinstance(second, ModelDelta)
     assert mark.message_id == first.message_id != second.message_id

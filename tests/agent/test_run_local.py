@@ -120,8 +120,8 @@ async def test_a_hundred_runs_of_one_agent_at_once_do_not_mix() -> None:
 
     async def one(name: str) -> None:
         run = agent.run(name)
-        told = [event.message.text async for event in run if isinstance(event, ToolResult)]
-        assert told == [name]
+        emitted = [event.message.text async for event in run if isinstance(event, ToolResult)]
+        assert emitted == [name]
         results[name] = run.result.text
         assert len(run.result.messages) == 4
 
@@ -133,7 +133,7 @@ async def test_a_hundred_runs_of_one_agent_at_once_do_not_mix() -> None:
 
 
 @pytest.mark.spec("AG-303")
-async def test_events_of_ones_own_stand_in_order_with_the_others() -> None:
+async def test_custom_events_are_in_order_with_the_others() -> None:
     async def work() -> str:
         await send_event({"half": "way"})
         return "done"
@@ -166,19 +166,19 @@ async def test_events_of_ones_own_stand_in_order_with_the_others() -> None:
 
 
 @pytest.mark.spec("AG-304")
-async def test_streaming_gives_the_pieces_then_the_whole() -> None:
+async def test_streaming_gives_the_chunks_then_the_whole() -> None:
     model = ScriptedModel(["one two three"], chunk_chars=4)
     events = await collect(Agent(model).run("go"))
-    pieces = [event for event in events if isinstance(event, ModelDelta)]
+    chunks = [event for event in events if isinstance(event, ModelDelta)]
     whole = [event for event in events if isinstance(event, ModelReply)]
-    assert "".join(piece.delta.text for piece in pieces) == "one two three"
-    assert len(pieces) == 4
-    assert {piece.message_id for piece in pieces} == {whole[0].message.id}
-    assert events.index(whole[0]) > events.index(pieces[-1])
+    assert "".join(chunk.delta.text for chunk in chunks) == "one two three"
+    assert len(chunks) == 4
+    assert {chunk.message_id for chunk in chunks} == {whole[0].message.id}
+    assert events.index(whole[0]) > events.index(chunks[-1])
 
 
 @pytest.mark.spec("AG-305")
-async def test_a_slow_reader_holds_the_run_back() -> None:
+async def test_a_slow_reader_slows_the_run_down() -> None:
     sent = 0
 
     async def talk() -> str:
@@ -244,7 +244,7 @@ async def test_a_reader_that_leaves_a_full_channel_ends_the_run_too() -> None:
 
 
 @pytest.mark.spec("AG-305")
-async def test_the_block_ends_the_run_for_sure() -> None:
+async def test_the_end_of_the_block_ends_the_run() -> None:
     before = asyncio.all_tasks()
 
     async def endless() -> str:

@@ -28,7 +28,7 @@ def write(folder: Path, data: object, name: str = "play.json") -> Path:
     return path
 
 
-async def said(path: Path | str, *messages: Message) -> Message:
+async def reply_of(path: Path | str, *messages: Message) -> Message:
     with anyio.fail_after(10):
         return await open_model(f"script:{path}").generate(ModelRequest(messages))
 
@@ -38,27 +38,29 @@ def result(value: object, tool: str = "look") -> Message:
     return Message.tool(ToolCall("t", tool), text)
 
 
-async def test_the_place_in_the_conversation_chooses_the_reply(tmp_path: Path) -> None:
+async def test_the_position_in_the_conversation_selects_the_reply(tmp_path: Path) -> None:
     path = write(tmp_path, ["one", "two", {"text": "three"}])
     start = Message.user("go")
     history = [start]
     for expected in ("one", "two", "three"):
         # Another model each time, as after a crash: nothing is counted in memory.
-        reply = await said(path, *history)
+        reply = await reply_of(path, *history)
         assert reply.text == expected
         history += [reply, Message.user("and?")]
     with pytest.raises(ModelError, match="no reply 4") as ended:
-        await said(path, *history)
+        await reply_of(path, *history)
     assert ended.value.kind == "script_ended"
-    assert (await said(path, start)).text == "one"
+    assert (await reply_of(path, start)).text == "one"
 
 
-async def test_a_rule_answers_what_it_fits_and_takes_no_turn(tmp_path: Path) -> None:
+async def test_an_entry_with_when_answers_what_it_matches_and_uses_up_no_other(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path, ["one", {"when": r"fail\w+", "text": "oh"}, "two"])
     history = [Message.user("go")]
-    history += [await said(path, *history), Message.user("it failed")]
-    history += [await said(path, *history), Message.user("good")]
-    history.append(await said(path, *history))
+    history += [await reply_of(path, *history), Message.user("it failed")]
+    history += [await reply_of(path, *history), Message.user("good")]
+    history.append(await reply_of(path, *history))
     assert [m.text for m in history if m.role == "assistant"] == ["one", "oh", "two"]
 
 
@@ -67,9 +69,9 @@ async def test_entries_for_another_goal_do_not_count(tmp_path: Path) -> None:
     path = write(tmp_path, script)
     for goal, first in (("the docs", "writing"), ("the tests", "testing"), ("else", "done")):
         history = [Message.user(goal)]
-        assert (await said(path, *history)).text == first
+        assert (await reply_of(path, *history)).text == first
     history = [Message.user("the docs"), Message.assistant("writing"), Message.user("docs, tests")]
-    assert (await said(path, *history)).text == "done"
+    assert (await reply_of(path, *history)).text == "done"
 
 
 async def test_placeholders_are_filled_from_the_conversation(tmp_path: Path) -> None:
@@ -84,7 +86,7 @@ async def test_placeholders_are_filled_from_the_conversation(tmp_path: Path) -> 
     entry = {"text": "{{steps[0].step_id}}!", "calls": [{"tool": "do", "arguments": arguments}]}
     path = write(tmp_path, [entry])
     steps = [{"step_id": "a", "n": 1}, {"step_id": "b", "n": 2}]
-    reply = await said(
+    reply = await reply_of(
         path,
         Message.user("Work on Task `t1`."),
         result({"steps": [{"step_id": "old"}]}, "other"),
@@ -103,7 +105,7 @@ async def test_placeholders_are_filled_from_the_conversation(tmp_path: Path) -> 
     }
     parts = Message.tool(ToolCall("t", "look"), (JsonPart({"steps": [{"step_id": "p"}]}),))
     text = write(tmp_path, ["{{steps[0].step_id}}"], "text.json")
-    assert (await said(text, parts)).text == "p"
+    assert (await reply_of(text, parts)).text == "p"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ async def test_a_placeholder_that_nothing_matches_is_an_error(
 ) -> None:
     path = write(tmp_path, [{"text": placeholder}])
     with pytest.raises(ModelError, match="Nothing in the conversation matches") as failed:
-        await said(path, result({"steps": [{"step_id": "a"}]}))
+        await reply_of(path, result({"steps": [{"step_id": "a"}]}))
     assert not failed.value.retryable
 
 
@@ -127,10 +129,10 @@ async def test_errors_garbage_and_streams_are_played(tmp_path: Path) -> None:
     path = write(tmp_path, script)
     history = [Message.user("go")]
     with pytest.raises(ModelError, match="busy") as failed:
-        await said(path, *history)
+        await reply_of(path, *history)
     assert (failed.value.kind, failed.value.retryable) == ("rate_limit", True)
     history += [Message.assistant("x"), Message.assistant("y")]
-    assert (await said(path, *history)).tool_calls[0].arguments == "{not json"
+    assert (await reply_of(path, *history)).tool_calls[0].arguments == "{not json"
     path = write(tmp_path, [{"text": "a longer answer, in pieces", "thinking": "hm"}])
     run = Agent(f"script:{path}").run("go")
     deltas = [event.delta for event in await collect(run) if isinstance(event, ModelDelta)]
@@ -138,18 +140,18 @@ async def test_errors_garbage_and_streams_are_played(tmp_path: Path) -> None:
     assert len(deltas) > 2
 
 
-async def test_several_scripts_live_in_one_file(tmp_path: Path) -> None:
+async def test_one_file_holds_several_scripts(tmp_path: Path) -> None:
     path = write(tmp_path, {"boss": ["plan"], "hand": ["work"]})
-    assert (await said(f"{path}#hand", Message.user("x"))).text == "work"
+    assert (await reply_of(f"{path}#hand", Message.user("x"))).text == "work"
     with pytest.raises(ModelError, match="boss, hand"):
         open_model(f"script:{path}")
     with pytest.raises(ModelError, match="no script 'head'"):
         open_model(f"script:{path}#head")
     lines = '"plan"\n\n{"script":"hand","text":"work"}\n"more"\n'
     path = write(tmp_path, lines, "play.jsonl")
-    assert (await said(f"{path}#hand", Message.user("x"))).text == "work"
+    assert (await reply_of(f"{path}#hand", Message.user("x"))).text == "work"
     history = [Message.user("x"), Message.assistant("plan")]
-    assert (await said(path, *history)).text == "more"
+    assert (await reply_of(path, *history)).text == "more"
 
 
 @pytest.mark.parametrize(
@@ -178,7 +180,7 @@ def test_a_script_that_is_written_wrongly_says_where(
     assert path.name in str(failed.value)
 
 
-def test_a_script_that_is_not_there_is_told() -> None:
+def test_a_missing_script_is_an_error_that_names_it() -> None:
     with pytest.raises(ModelError, match="cannot be read"):
         open_model("script:nowhere.json")
 

@@ -31,7 +31,7 @@ async def pieces(model: ScriptedModel) -> tuple[list[Delta], Message]:
 
 
 @pytest.mark.spec("AG-602")
-async def test_replies_come_in_order_and_their_end_is_told() -> None:
+async def test_replies_come_in_order_and_a_call_after_the_last_is_an_error() -> None:
     model = ScriptedModel(["one", Message.assistant("two"), Say(text="three", usage=Usage(1, 2))])
     said = [await model.generate(REQUEST) for _ in range(3)]
     assert [message.text for message in said] == ["one", "two", "three"]
@@ -65,7 +65,7 @@ async def test_tool_calls_are_data() -> None:
 
 
 @pytest.mark.spec("AG-602")
-async def test_pieces_are_cut_as_asked() -> None:
+async def test_chunks_have_the_configured_size() -> None:
     call = ToolCall("c1", "add", '{"a":12}')
     heard, whole = await pieces(
         ScriptedModel([Say(text="abcde", thinking="hm", calls=(call,))], chunk_chars=3)
@@ -99,7 +99,7 @@ async def test_errors_are_raised_at_once_or_half_way() -> None:
 
 
 @pytest.mark.spec("AG-602")
-async def test_a_delay_is_one() -> None:
+async def test_a_delay_takes_its_time() -> None:
     model = ScriptedModel([Say(text="late", delay_s=3600)])
     with anyio.move_on_after(0) as scope:
         await model.generate(REQUEST)

@@ -1,4 +1,4 @@
-"""However a reply or a tool's result is cut into pieces, what is kept is the same."""
+"""However a reply or a tool's result is cut into chunks, the messages are the same."""
 
 from collections.abc import AsyncIterator
 
@@ -27,17 +27,17 @@ from tests.agent.samples import collect
     text=st.text(min_size=1),
     arguments=st.dictionaries(st.text(min_size=1), st.text(), max_size=3),
     chunk=st.integers(1, 40),
-    pieces=st.lists(st.text(), min_size=1, max_size=5),
+    chunks=st.lists(st.text(), min_size=1, max_size=5),
 )
 def test_the_messages_do_not_depend_on_the_chunking(
-    text: str, arguments: dict[str, str], chunk: int, pieces: list[str]
+    text: str, arguments: dict[str, str], chunk: int, chunks: list[str]
 ) -> None:
     call = ToolCall("c1", "echo", msgspec.json.encode({"values": arguments}).decode())
 
     async def echo(values: dict[str, str]) -> AsyncIterator[str]:
         assert values == arguments
-        for piece in pieces:
-            yield piece
+        for chunk in chunks:
+            yield chunk
 
     def agent(size: int) -> Agent:
         model = ScriptedModel([Message.assistant(text, call), Say(text=text)], chunk_chars=size)
@@ -62,6 +62,6 @@ def test_the_messages_do_not_depend_on_the_chunking(
                 assert written == reply.message.tool_calls[0].arguments
         told = "".join(str(event.chunk) for event in events if isinstance(event, ToolDelta))
         (result,) = (event.message for event in events if isinstance(event, ToolResult))
-        assert told == result.text == "".join(pieces)
+        assert told == result.text == "".join(chunks)
 
     anyio.run(compare)

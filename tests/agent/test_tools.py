@@ -14,6 +14,7 @@ from taskloom.agent import (
     ImagePart,
     InvalidToolError,
     JsonPart,
+    Message,
     ScriptedModel,
     TextPart,
     ToolDelta,
@@ -277,3 +278,20 @@ def test_a_foreign_schema_names_the_argument_and_the_reason(
 def test_what_fits_a_foreign_schema_passes() -> None:
     fine = {"n": 2.0, "s": None, "mode": "a", "list": [{"x": False}], "either": 1, "fixed": 1}
     assert check_schema(SCHEMA)(fine) == fine
+
+
+async def test_the_text_of_a_message_is_that_of_its_text_parts() -> None:
+    message = Message.user((TextPart("a"), ImagePart(url="x"), FilePart(url="y"), TextPart("b")))
+    assert message.text == "ab"
+
+
+async def test_a_result_that_has_no_json_is_shown_as_text() -> None:
+    class Odd:
+        def __str__(self) -> str:
+            return "an odd thing"
+
+    async def odd() -> object:
+        return Odd()
+
+    result = await Agent(ScriptedModel([call_tool("odd"), "ok"]), [odd]).invoke("go")
+    assert result.messages[2].text == "an odd thing"

@@ -53,7 +53,7 @@ def test_a_run_a_model_call_and_a_tool_call_are_spans() -> None:
     assert "('gen_ai.operation.name', 'invoke_agent')" in lines[3]
 
 
-def test_without_a_listener_nothing_is_imported_nor_are_optional_libraries() -> None:
+def test_without_a_trace_provider_no_optional_library_is_imported() -> None:
     loaded = run(
         "import sys; from taskloom.agent import *; "
         "Agent(ScriptedModel(['hi'])).invoke_sync('go'); print(sorted(sys.modules))"

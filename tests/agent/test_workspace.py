@@ -113,7 +113,7 @@ async def test_what_looks_like_a_secret_needs_permission(project: Project, path:
     assert "hunter2" in (await project.call("read_file", path=path)).text
 
 
-async def test_examples_of_secrets_are_none(project: Project) -> None:
+async def test_examples_of_secrets_are_not_secrets(project: Project) -> None:
     (project.root / ".env.example").write_text("KEY=")
     assert not (await project.call("read_file", path=".env.example")).is_error
     assert project.asked == []
@@ -207,7 +207,7 @@ async def test_run_command_gives_output_and_exit_code_without_a_shell(project: P
     assert (await project.call("run_command", argv=["ls"], directory="..")).is_error
 
 
-async def test_a_command_is_not_handed_our_keys(
+async def test_a_command_does_not_get_the_keys_of_the_environment(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", "hunter2")
@@ -243,7 +243,7 @@ def take_lock(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.spec("AG-110")
 @pytest.mark.parametrize("how", ["timeout", "cancel"])
-async def test_a_commands_whole_family_is_ended(project: Project, how: str) -> None:
+async def test_a_commands_whole_process_group_is_killed(project: Project, how: str) -> None:
     lock = project.root / "lock"
     argv = [sys.executable, "-c", FAMILY]
     call = call_tool("run_command", argv=argv, timeout_s=1 if how == "timeout" else 600)
@@ -283,7 +283,7 @@ async def test_a_child_left_behind_is_not_waited_for(project: Project) -> None:
     assert left.text == away.text == "hi\n[exit code 0]"
 
 
-async def test_a_command_in_no_directory_is_told_so(project: Project) -> None:
+async def test_a_command_in_a_missing_directory_is_an_error(project: Project) -> None:
     result = await project.call("run_command", argv=["true"], directory="nowhere")
     assert "nowhere" in result.text
     assert not project.asked
@@ -308,7 +308,7 @@ async def test_a_long_line_is_cut_and_the_next_has_its_number(project: Project) 
 
 
 @pytest.mark.slow
-async def test_a_pattern_that_never_ends_does_not_stop_the_world(
+async def test_a_pattern_that_never_ends_does_not_block_the_event_loop(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")

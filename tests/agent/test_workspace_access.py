@@ -58,7 +58,7 @@ async def test_other_directories_are_used_by_their_whole_paths(tmp_path: Path) -
         assert "outside" in (await call(workspace, "read_file", path=str(outside))).text
 
 
-async def test_a_secret_in_another_directory_is_one(tmp_path: Path) -> None:
+async def test_a_secret_in_another_directory_is_a_secret(tmp_path: Path) -> None:
     (tmp_path / "main").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".env").write_text("hunter2")
@@ -69,7 +69,7 @@ async def test_a_secret_in_another_directory_is_one(tmp_path: Path) -> None:
     assert "hunter2" not in refused.text
 
 
-async def test_texts_and_programs_can_be_anothers(tmp_path: Path) -> None:
+async def test_a_client_can_provide_texts_and_programs(tmp_path: Path) -> None:
     editor = Editor()
     file = tmp_path / "a.txt"
     file.write_text("saved\n")
@@ -95,7 +95,7 @@ async def test_texts_and_programs_can_be_anothers(tmp_path: Path) -> None:
     assert (await call(workspace, "read_file", path="gone.txt")).is_error
 
 
-async def test_an_edit_is_made_on_what_is_there_after_the_answer(tmp_path: Path) -> None:
+async def test_an_edit_is_applied_to_the_text_after_the_answer(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("one two\n")
 
@@ -108,7 +108,7 @@ async def test_an_edit_is_made_on_what_is_there_after_the_answer(tmp_path: Path)
 
 
 @pytest.mark.parametrize("old", ["hunter2", "no such text"])
-async def test_an_edit_tells_nothing_about_a_secret_before_the_answer(
+async def test_an_edit_reveals_nothing_about_a_secret_before_the_answer(
     tmp_path: Path, old: str
 ) -> None:
     (tmp_path / ".env").write_text("hunter2")

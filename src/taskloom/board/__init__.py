@@ -5,6 +5,7 @@ only place that changes state.
 """
 
 from taskloom.board.actor import Actor, Role, Scope, require_orchestrator, require_sight
+from taskloom.board.claimable import Claimable, find_claimable
 from taskloom.board.commands import (
     CancelTask,
     ClaimStep,
@@ -85,6 +86,7 @@ __all__ = [
     "CancelStep",
     "CancelTask",
     "ClaimStep",
+    "Claimable",
     "Command",
     "CompleteTask",
     "CreateTask",
@@ -138,6 +140,7 @@ __all__ = [
     "decide_create",
     "evolve",
     "evolve_all",
+    "find_claimable",
     "force_step",
     "force_task",
     "query_steps",

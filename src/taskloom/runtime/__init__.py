@@ -3,6 +3,14 @@
 from taskloom.runtime.board import Board
 from taskloom.runtime.clock import Clock, SystemClock
 from taskloom.runtime.follow import Record, record_of
+from taskloom.runtime.handles import (
+    Claim,
+    StepResult,
+    SyncClaim,
+    SyncTaskHandle,
+    TaskHandle,
+    step,
+)
 from taskloom.runtime.listing import ListTasks
 from taskloom.runtime.open import STATE_DIR, open_board, open_board_sync, session_dir
 from taskloom.runtime.restore import restore
@@ -13,11 +21,16 @@ from taskloom.runtime.task_writers import TaskWriters
 __all__ = [
     "STATE_DIR",
     "Board",
+    "Claim",
     "Clock",
     "ListTasks",
     "Record",
+    "StepResult",
     "SyncBoard",
+    "SyncClaim",
+    "SyncTaskHandle",
     "SystemClock",
+    "TaskHandle",
     "TaskWriter",
     "TaskWriters",
     "open_board",
@@ -25,4 +38,5 @@ __all__ = [
     "record_of",
     "restore",
     "session_dir",
+    "step",
 ]

@@ -8,8 +8,9 @@ whose sync is quick never leaves the caller's thread. What has to wait for anoth
 long log or for a slow disk runs on a thread, the way `SyncBoard` runs it.
 """
 
+import builtins
 from asyncio import AbstractEventLoop, get_running_loop
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from datetime import datetime
 from types import TracebackType
@@ -22,21 +23,32 @@ from taskloom.board import (
     Actor,
     Command,
     CreateTask,
+    NewStep,
     QuerySteps,
     Receipt,
     StepPage,
     Task,
+    TaskLine,
     TaskPage,
+    TaskStatus,
     TaskView,
     query_steps,
     view_task,
 )
 from taskloom.board.validation import kind, refuse
-from taskloom.ids import Seq, TaskId
+from taskloom.ids import AgentId, Seq, TaskId
 from taskloom.runtime.board_actors import BoardActors
 from taskloom.runtime.change_signal import ChangeSignal
 from taskloom.runtime.follow import LOOK_S, Record, follow
 from taskloom.runtime.group_commit import GroupCommit
+from taskloom.runtime.handles import TaskHandle
+from taskloom.runtime.handles.tasks import (
+    ORCHESTRATOR,
+    create_task,
+    list_task_lines,
+    new_run_id,
+    new_task,
+)
 from taskloom.runtime.listing import ListTasks, list_tasks
 from taskloom.runtime.recent_changes import Change
 from taskloom.runtime.task_writer import Look, TaskWriter
@@ -55,6 +67,52 @@ class Board(BoardActors):
         super().__init__(writers)
         self._commits: dict[AbstractEventLoop, GroupCommit] = {}
         self._last_commit: GroupCommit | None = None
+
+    # Tasks by handles.
+
+    async def create_task(
+        self,
+        task_id: TaskId,
+        title: str,
+        steps: Iterable[NewStep] = (),
+        *,
+        summary: str = "",
+        log_name: str | None = None,
+        exist_ok: bool = False,
+        agent: AgentId = ORCHESTRATOR,
+    ) -> TaskHandle:
+        """Create a Task with its plan.
+
+        Args:
+            task_id: Its name among the session's active Tasks: a-z, 0-9, - and _.
+            title: What is to be done, in a line.
+            steps: The plan, made with `step`.
+            summary: What every worker needs to know.
+            log_name: The name of its log; without one, `task_id`, or if an earlier Task has that,
+                the first free of `task_id-2`, `task_id-3` and so on.
+            exist_ok: Return the handle of the active Task of this id if it was created with the
+                same title, summary and steps.
+            agent: Who owns the plan.
+
+        Raises:
+            RefusedError: The plan is wrong, or a Task of this id is active; nothing was written.
+        """
+        command = new_task(task_id, title, steps, summary, log_name)
+        handle = self.task(task_id, agent=agent)
+        await create_task(self, command, handle.actor, log_name=log_name, exist_ok=exist_ok)
+        return handle
+
+    def task(self, task_id: TaskId, *, agent: AgentId = ORCHESTRATOR) -> TaskHandle:
+        """Return the handle of a Task. Whether there is one shows at its first use."""
+        return TaskHandle(self, task_id, self.orchestrator(agent, run_id=new_run_id(agent)))
+
+    async def tasks(
+        self, status: TaskStatus | Iterable[TaskStatus] | None = None
+    ) -> builtins.list[TaskLine]:
+        """Return the active Tasks, or those of one or several statuses, newest first."""
+        return await list_task_lines(self, status)
+
+    # Commands and questions.
 
     async def send(self, command: CreateTask | Command, actor: Actor) -> Receipt:
         """Carry out a command; return when it is durable.
@@ -105,6 +163,10 @@ class Board(BoardActors):
     async def watch(self, task_id: TaskId, *, look_s: float = LOOK_S) -> ChangeSignal:
         """Return what wakes its owner at every change of a Task; use it with `async with`."""
         return ChangeSignal(await self._writer(task_id), look_s)
+
+    async def log_names(self) -> frozenset[str]:
+        """Return the names of the session's logs."""
+        return frozenset(each.name for each in await _in_thread(self.writers.found))
 
     async def recent(self, *, since: datetime, limit: int) -> list[Change]:
         """Return the session's last changes since a moment, oldest first."""

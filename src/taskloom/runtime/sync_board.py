@@ -1,6 +1,7 @@
 """The same board for callers without an event loop: scripts, threads, a shell."""
 
-from collections.abc import Callable, Generator
+import builtins
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from datetime import datetime
 from types import TracebackType
@@ -10,20 +11,32 @@ from taskloom.board import (
     Actor,
     Command,
     CreateTask,
+    NewStep,
     QuerySteps,
     Receipt,
     StepPage,
     Task,
+    TaskLine,
     TaskPage,
+    TaskStatus,
     TaskView,
     query_steps,
     view_task,
 )
 from taskloom.board.validation import kind, refuse
-from taskloom.ids import Seq, TaskId
+from taskloom.ids import AgentId, Seq, TaskId
 from taskloom.runtime.board_actors import BoardActors
 from taskloom.runtime.change_signal import SyncChangeSignal
 from taskloom.runtime.follow import LOOK_S, Record, follow_sync
+from taskloom.runtime.handles import SyncTaskHandle
+from taskloom.runtime.handles.blocking import BlockingAccess, run_blocking
+from taskloom.runtime.handles.tasks import (
+    ORCHESTRATOR,
+    create_task,
+    list_task_lines,
+    new_run_id,
+    new_task,
+)
 from taskloom.runtime.listing import ListTasks, list_tasks
 from taskloom.runtime.recent_changes import Change
 
@@ -35,6 +48,44 @@ class SyncBoard(BoardActors):
 
     Its methods are those of `Board` and mean the same. `open_board_sync` opens it.
     """
+
+    # Tasks by handles.
+
+    def create_task(
+        self,
+        task_id: TaskId,
+        title: str,
+        steps: Iterable[NewStep] = (),
+        *,
+        summary: str = "",
+        log_name: str | None = None,
+        exist_ok: bool = False,
+        agent: AgentId = ORCHESTRATOR,
+    ) -> SyncTaskHandle:
+        """Create a Task with its plan; the parameters are those of `Board.create_task`.
+
+        Raises:
+            RefusedError: The plan is wrong, or a Task of this id is active; nothing was written.
+        """
+        command = new_task(task_id, title, steps, summary, log_name)
+        handle = self.task(task_id, agent=agent)
+        create = create_task(
+            BlockingAccess(self), command, handle.actor, log_name=log_name, exist_ok=exist_ok
+        )
+        run_blocking(create)
+        return handle
+
+    def task(self, task_id: TaskId, *, agent: AgentId = ORCHESTRATOR) -> SyncTaskHandle:
+        """Return the handle of a Task. Whether there is one shows at its first use."""
+        return SyncTaskHandle(self, task_id, self.orchestrator(agent, run_id=new_run_id(agent)))
+
+    def tasks(
+        self, status: TaskStatus | Iterable[TaskStatus] | None = None
+    ) -> builtins.list[TaskLine]:
+        """Return the active Tasks, or those of one or several statuses, newest first."""
+        return run_blocking(list_task_lines(BlockingAccess(self), status))
+
+    # Commands and questions.
 
     def send(self, command: CreateTask | Command, actor: Actor) -> Receipt:
         """Carry out a command; return when it is durable."""
@@ -65,6 +116,10 @@ class SyncBoard(BoardActors):
     def watch(self, task_id: TaskId, *, look_s: float = LOOK_S) -> SyncChangeSignal:
         """Return what wakes its owner at every change of a Task; use it with `with`."""
         return SyncChangeSignal(self.writers.writer(task_id), look_s)
+
+    def log_names(self) -> frozenset[str]:
+        """Return the names of the session's logs."""
+        return frozenset(each.name for each in self.writers.found())
 
     def recent(self, *, since: datetime, limit: int) -> list[Change]:
         """Return the session's last changes since a moment, oldest first."""

@@ -102,11 +102,12 @@ def _check_dag(steps: dict[str, StepSnapshot]) -> None:
                 )
     ranks = rank_all({step.step_id: step.depends_on_step_ids for step in steps.values()})
     if isinstance(ranks, list):
-        raise cycle_refused(ranks)
+        places = {step_id: place for place, step_id in enumerate(steps)}
+        raise cycle_refused(ranks, f"$.steps[{places[ranks[0]]}].depends_on_step_ids")
 
 
-def cycle_refused(cycle: list[str]) -> RefusedError:
-    """Return the error that names a cycle."""
+def cycle_refused(cycle: list[str], path: str) -> RefusedError:
+    """Return the error that names a cycle; `path` is where one of its dependencies was given."""
     named = cycle[:_NAMED_MAX]
     if len(cycle) > _NAMED_MAX:
         named.append(f"({len(cycle) - _NAMED_MAX} more)")
@@ -114,5 +115,5 @@ def cycle_refused(cycle: list[str]) -> RefusedError:
     return RefusedError(
         Code.DEPENDENCY_CYCLE,
         f"These steps would wait for each other: {shown}. Take one of these dependencies away.",
-        {"cycle": cycle[:_NAMED_MAX], "cycle_length": len(cycle)},
+        {"path": path, "cycle": cycle[:_NAMED_MAX], "cycle_length": len(cycle)},
     )

@@ -259,8 +259,9 @@ class _Update:
         cycle = insert_edges(overlay, overlay.new_edges())
         if cycle is not None:
             closed_by = max(overlay.draft(step_id).edges_by for step_id in cycle)
-            refused = cycle_refused(cycle)
-            _refuse(closed_by, refused.code, refused.message, **refused.details)
+            refused = cycle_refused(cycle, f"$.operations[{closed_by}]")
+            details = {name: value for name, value in refused.details.items() if name != "path"}
+            _refuse(closed_by, refused.code, refused.message, **details)
 
     def _promotions(self) -> list[ev.Event]:
         events: list[ev.Event] = []

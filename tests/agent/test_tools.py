@@ -17,6 +17,7 @@ from taskloom.agent import (
     Message,
     ScriptedModel,
     TextPart,
+    ToolArgumentsError,
     ToolDelta,
     ToolInfo,
     ToolKind,
@@ -26,7 +27,6 @@ from taskloom.agent import (
     tool,
 )
 from taskloom.agent.tools import check_schema
-from taskloom.agent.tools.schema import ToolArgumentsError
 from tests.agent.samples import add, collect
 
 

@@ -20,10 +20,9 @@ from taskloom.agent.checkpoints import CheckpointStore, pack
 from taskloom.agent.errors import AgentError
 from taskloom.agent.events import Event, RunEnded
 from taskloom.agent.loop.channel import Channel
-from taskloom.agent.loop.concurrency import await_in_context
 from taskloom.agent.loop.config import AgentConfig
 from taskloom.agent.loop.loop import Loop
-from taskloom.agent.loop.run_context import Sink
+from taskloom.agent.loop.run_context import Sink, await_in_context
 from taskloom.agent.loop.run_source import RunSource
 from taskloom.agent.result import Result
 

@@ -10,7 +10,6 @@
     run_state       the state of a run, changed by journal_entries and by nothing else
     run_source      where a run starts: messages, a journal or a checkpoint
     channel         from the loop to the reader of the events
-    concurrency     awaiting in another context; whose cancellation it is
     tracing         OpenTelemetry spans
 
 Internal: users import from `taskloom.agent`.

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from taskloom.agent.chat_model import ModelRequest
 from taskloom.agent.errors import HookError, ModelError
-from taskloom.agent.loop.concurrency import is_cancelled
-from taskloom.agent.loop.run_context import CALL_SITE, CallSite, RunContext
+from taskloom.agent.loop.run_context import CALL_SITE, CallSite, RunContext, is_cancelled
 from taskloom.agent.messages import Message
 from taskloom.agent.middleware import Middleware, ModelHandler, ToolRequest
 from taskloom.agent.tools.tool import ToolKind

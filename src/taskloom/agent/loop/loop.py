@@ -18,12 +18,17 @@ import anyio.lowlevel
 from taskloom.agent.chat_model import ModelRequest, ToolInfo
 from taskloom.agent.errors import AgentError, HookError, JournalError, RunInterrupt
 from taskloom.agent.events import ModelReply, RunFailed, RunStarted
-from taskloom.agent.loop.concurrency import await_in_context, is_cancelled
 from taskloom.agent.loop.config import AgentConfig, Toolset, make_toolset
 from taskloom.agent.loop.hooks import Hook, call_hook
 from taskloom.agent.loop.journal_entries import Decided, Ended, Offered, Paused, Replied
 from taskloom.agent.loop.model_call import ModelCaller, with_call_ids
-from taskloom.agent.loop.run_context import CURRENT_RUN, RunContext, Sink
+from taskloom.agent.loop.run_context import (
+    CURRENT_RUN,
+    RunContext,
+    Sink,
+    await_in_context,
+    is_cancelled,
+)
 from taskloom.agent.loop.run_source import RunSource
 from taskloom.agent.loop.run_state import SUCCESS, diff, make_result
 from taskloom.agent.loop.tool_round import ToolRound

@@ -14,10 +14,15 @@ import msgspec
 from taskloom.agent.chat_model import ToolInfo
 from taskloom.agent.errors import RunInterrupt, ToolExecutionError
 from taskloom.agent.events import Event, NestedEvent
-from taskloom.agent.loop.concurrency import await_in_context
 from taskloom.agent.loop.config import AgentConfig
 from taskloom.agent.loop.loop import Loop
-from taskloom.agent.loop.run_context import CALL_SITE, CURRENT_RUN, CallSite, RunContext
+from taskloom.agent.loop.run_context import (
+    CALL_SITE,
+    CURRENT_RUN,
+    CallSite,
+    RunContext,
+    await_in_context,
+)
 from taskloom.agent.loop.run_source import RunSource
 from taskloom.agent.loop.run_state import RunState
 from taskloom.agent.messages import Message, new_id

@@ -15,10 +15,15 @@ import anyio.lowlevel
 
 from taskloom.agent.errors import RunInterrupt, ToolArgumentsError, ToolError, ToolExecutionError
 from taskloom.agent.events import ToolResult, ToolStarted
-from taskloom.agent.loop.concurrency import await_in_context, is_cancelled
 from taskloom.agent.loop.config import AgentConfig, Toolset
 from taskloom.agent.loop.journal_entries import CallEnded, CallsStarted, Paused, RoundClosed
-from taskloom.agent.loop.run_context import CALL_SITE, CallSite, RunContext
+from taskloom.agent.loop.run_context import (
+    CALL_SITE,
+    CallSite,
+    RunContext,
+    await_in_context,
+    is_cancelled,
+)
 from taskloom.agent.loop.tool_call import PreparedCall, RefusedCall, prepare_call, run_call
 from taskloom.agent.loop.tracing import EXECUTE_TOOL, TOOL_CALL_ID, TOOL_NAME, span
 from taskloom.agent.messages import Content, Message, ToolCall, encodable, new_id

@@ -14,8 +14,15 @@ from msgspec import Struct
 
 from taskloom.agent.chat_model import ToolInfo
 from taskloom.agent.errors import InvalidToolError
-from taskloom.agent.tools.function import returns_parts, run_function, stream_function
-from taskloom.agent.tools.schema import arguments_type, check_struct, description, json_schema
+from taskloom.agent.tools.function import (
+    arguments_type,
+    check_struct,
+    description,
+    json_schema,
+    returns_parts,
+    run_function,
+    stream_function,
+)
 from taskloom.agent.tools.schema_check import check_schema
 
 

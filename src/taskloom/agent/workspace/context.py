@@ -8,8 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from taskloom.agent.chat_model import ToolInfo
-from taskloom.agent.tools.function import run_function
-from taskloom.agent.tools.schema import arguments_type, check_struct, json_schema
+from taskloom.agent.tools.function import arguments_type, check_struct, json_schema, run_function
 from taskloom.agent.tools.tool import Tool, ToolKind
 from taskloom.agent.workspace.backends import Commands, LocalCommands, TextFiles
 from taskloom.agent.workspace.paths import is_secret, resolve_path, shown

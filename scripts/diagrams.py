@@ -1,6 +1,6 @@
-"""Draw the transition tables into docs/design/board.md, so that the page cannot drift.
+"""Draw the transition tables into docs/design/board.md.
 
-`python scripts/diagrams.py` writes the page anew; a test compares it with what this would write.
+`python scripts/diagrams.py` writes the page; a test checks that it is up to date.
 """
 
 import re
@@ -14,7 +14,7 @@ _PART = re.compile(r"(<!-- drawn: (\w+) -->\n).*?(<!-- /drawn -->)", re.DOTALL)
 
 
 def drawn(page: str) -> str:
-    """Return the page with every drawn part replaced by what the tables say now."""
+    """Return the page with every drawn part up to date."""
     parts = {"steps": _steps, "tasks": _tasks}
 
     def draw(found: re.Match[str]) -> str:

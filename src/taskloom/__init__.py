@@ -1,7 +1,7 @@
 """Taskloom: plans that survive. A durable task board for an Orchestrator and its workers.
 
-Names are loaded when they are first used: importing the package costs next to nothing, and a
-program that shows its help does not wait for an event loop it never starts.
+Names are loaded when they are first used: importing the package takes almost no time, and a
+program that shows its help does not load an event loop.
 """
 
 from importlib import import_module
@@ -109,7 +109,7 @@ __all__ = [
     "open_board_sync",
 ]
 
-_ROOMS: Final = {
+_PACKAGES: Final = {
     "taskloom.board": (
         "Actor",
         "AddDependency",
@@ -171,9 +171,9 @@ _ROOMS: Final = {
 
 
 def __getattr__(name: str) -> object:
-    for room, names in _ROOMS.items():
+    for package, names in _PACKAGES.items():
         if name in names:
-            value = getattr(import_module(room), name)
+            value = getattr(import_module(package), name)
             globals()[name] = value
             return value
     raise AttributeError(f"module 'taskloom' has no attribute {name!r}")

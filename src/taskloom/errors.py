@@ -1,16 +1,14 @@
-"""Every error of the product, in one tree.
+"""The tree of errors; packages add their own classes below `TaskloomError`.
 
-    TaskloomError            has a code, a message that says what to do next, and details
-    ├── RefusedError              the answer is no; nothing changed; ask differently
-    ├── StorageError        the disk or server failed; nothing was promised; try again later
-    ├── ConfigError               the configuration cannot work; change what the message names
-    ├── UnavailableError          this one Task's log cannot be read; the others can
-    └── FencedError               somebody else wrote in between; read on and decide again
+    TaskloomError           has a code, a message that says what to do, and details
+    ├── RefusedError        the command was refused; nothing changed; send another command
+    ├── StorageError        the disk or server failed; try again later
+    ├── ConfigError         the configuration cannot work; change what the message names
+    ├── UnavailableError    this Task's log cannot be read; other Tasks work
+    ├── FencedError         another writer appended first; read its lines and decide again
+    └── DamagedLogError     bytes of a log are not valid; opening a Task raises UnavailableError
 
-`DamagedLogError` is not among them: it is what a reader of a log raises about bytes, and whoever
-opens a Task turns it into `UnavailableError`.
-
-Errors carry data and do nothing. Codes are stable: they travel over wires to models.
+Errors carry data and do nothing. Codes are stable: they are sent to models and other programs.
 """
 
 from collections.abc import Mapping
@@ -18,7 +16,7 @@ from enum import StrEnum
 
 
 class Code(StrEnum):
-    """What went wrong, as a word that never changes its meaning."""
+    """The kind of an error, as a word whose meaning never changes."""
 
     VALIDATION_ERROR = "validation_error"
     PERMISSION_DENIED = "permission_denied"
@@ -53,32 +51,32 @@ class Code(StrEnum):
 
 
 class TaskloomError(Exception):
-    """The root: a code for programs, a message for readers, details for both."""
+    """The root of the tree: a code for programs, a message for people and models, details."""
 
     def __init__(
         self, code: Code, message: str, details: Mapping[str, object] | None = None
     ) -> None:
-        """Keep the three; do nothing else."""
+        """Set code, message and details."""
         super().__init__(message)
         self.code = code
         self.message = message
         self.details: Mapping[str, object] = details or {}
 
     def __str__(self) -> str:
-        """Show the code before the message, as logs and tracebacks want it."""
+        """Return the code and the message, for logs and tracebacks."""
         return f"{self.code.value}: {self.message}"
 
     def as_dict(self) -> dict[str, object]:
-        """Return the error as it travels over a wire."""
+        """Return the error as JSON data."""
         return {"code": self.code.value, "message": self.message, "details": dict(self.details)}
 
 
 class RefusedError(TaskloomError):
-    """The board says no. Nothing was written and nothing changed."""
+    """The board refuses a command. Nothing was written and nothing changed."""
 
 
 class StorageError(TaskloomError):
-    """The log could not be written or read; `details["outcome"]` says what is known."""
+    """A log could not be written or read; `details["outcome"]` says what is known."""
 
     def __init__(self, message: str, details: Mapping[str, object] | None = None) -> None:
         """Raise with the code `storage_error`."""
@@ -86,7 +84,7 @@ class StorageError(TaskloomError):
 
 
 class UnavailableError(TaskloomError):
-    """One Task's log is damaged. It is left as it is; other Tasks go on working."""
+    """One Task's log is damaged. The file is not changed; other Tasks work."""
 
     def __init__(self, path: str, line: int, cause: str) -> None:
         """Name the file, the line and the cause."""
@@ -107,22 +105,23 @@ class ConfigError(TaskloomError):
 
 
 class FencedError(TaskloomError):
-    """The log no longer ends where the writer thought; nothing was appended."""
+    """The log does not end where the writer expected; nothing was appended."""
 
     def __init__(self, after: int, last: int) -> None:
-        """Say where the writer thought the log ended, and where it does."""
+        """Set the position that the writer expected, and the actual one."""
         super().__init__(
             Code.FENCED,
-            f"The log ends at {last}, not at {after}: read on and decide again.",
+            f"The log ends at {last}, not at {after}: read the new lines and decide again.",
             {"after": after, "last": last},
         )
 
 
-class DamagedLogError(Exception):
-    """Bytes of a log that cannot be true, with the line they stand in."""
+class DamagedLogError(TaskloomError):
+    """Bytes of a log are not valid, with the number of the line, from 1."""
 
     def __init__(self, line: int, cause: str) -> None:
-        """Keep the line (from 1) and the cause."""
-        super().__init__(f"line {line}: {cause}")
+        """Raise with the code `task_wal_unavailable`."""
+        details = {"line": line, "error": cause}
+        super().__init__(Code.TASK_WAL_UNAVAILABLE, f"line {line}: {cause}", details)
         self.line = line
         self.cause = cause

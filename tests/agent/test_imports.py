@@ -22,7 +22,7 @@ def reaches_too_far(source: Source) -> Iterator[str]:
 
 
 def test_the_agent_imports_no_higher_layer() -> None:
-    agent = [source for source in python("src") if source.room == "agent"]
+    agent = [source for source in python("src") if source.package == "agent"]
     assert len(agent) > 30
     assert [c for source in agent for c in reaches_too_far(source)] == []
 

@@ -1,14 +1,15 @@
-"""Names: files are a noun or a verb, door signs hold no code, public names are pinned and told."""
+"""Names of files, contents of `__init__.py`, public names, exceptions."""
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 import taskloom
 from tests.conventions.tree import ROOT, Source, files, python, sample
 
-SAYS_NOTHING = {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc", "core"}
-"""Files of these names take in whatever comes, and grow."""
+EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc", "core"}
+"""Files of these names collect unrelated things, and grow."""
 
 PINNED = ROOT / "tests" / "conventions" / "public_names.txt"
 
@@ -17,16 +18,16 @@ def empty_names(paths: Iterable[PurePosixPath]) -> Iterator[str]:
     for path in paths:
         if path.suffix == ".py":
             for part in path.with_suffix("").parts:
-                if part.strip("_").removeprefix("test_") in SAYS_NOTHING:
-                    yield f"{path}: `{part}` says nothing; name it by the noun or verb it holds"
+                if part.strip("_").removeprefix("test_") in EMPTY_NAMES:
+                    yield f"{path}: `{part}` says nothing; name it after its content"
 
 
-def code_on_sign(source: Source) -> Iterator[str]:
-    """A room's `__init__.py` is its door sign: docstring, imports, `__all__`, and no code."""
+def code_in_init(source: Source) -> Iterator[str]:
+    """Yield statements of an `__init__.py` other than docstring, imports and `__all__`."""
     if source.path.name != "__init__.py":
         return
     top = source.module == "taskloom"
-    allowed = {"__all__", "__version__", "_ROOMS"} if top else {"__all__"}
+    allowed = {"__all__", "__version__", "_PACKAGES"} if top else {"__all__"}
     for node in source.tree.body:
         if top and _loads_late(node):
             continue
@@ -38,31 +39,31 @@ def code_on_sign(source: Source) -> Iterator[str]:
             ) if name in allowed:
                 continue
             case _:
-                yield f"{source.at(node)}: only a docstring, imports and __all__ stand here"
+                yield f"{source.at(node)}: only a docstring, imports and __all__ belong here"
 
 
 def _loads_late(node: ast.stmt) -> bool:
-    """The package itself loads its names when they are first used; see its docstring."""
+    """Return whether a statement belongs to the lazy imports of taskloom; see its docstring."""
     if isinstance(node, ast.FunctionDef):
         return node.name in ("__getattr__", "__dir__")
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
-def signs(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a module, those only type checkers see among them."""
+def statements(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements of a module, also those under `if TYPE_CHECKING`."""
     seen: list[ast.stmt] = []
     for node in body:
         seen.extend(node.body if isinstance(node, ast.If) and _loads_late(node) else [node])
     return seen
 
 
-def no_opening(source: Source) -> Iterator[str]:
+def no_docstring(source: Source) -> Iterator[str]:
     if source.tree.body and not ast.get_docstring(source.tree):
-        yield f"{source.path}: opens without a docstring that says what it is for"
+        yield f"{source.path}: has no module docstring"
 
 
 def binds(node: ast.stmt, name: str) -> bool:
-    """Whether a statement gives `name` its value."""
+    """Return whether a statement defines `name`."""
     match node:
         case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
             return node.name == name
@@ -72,58 +73,115 @@ def binds(node: ast.stmt, name: str) -> bool:
             return False
 
 
-def is_told(name: str, module: str, sources: Mapping[str, Source]) -> bool:
-    """Whether the name has a docstring where it is defined, followed through door signs."""
-    body = signs(sources[module].tree.body) if module in sources else []
+def is_documented(name: str, module: str, sources: Mapping[str, Source]) -> bool:
+    """Return whether a name has a docstring where it is defined; follow its imports."""
+    body = statements(sources[module].tree.body) if module in sources else []
     for node, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
-                    return is_told(alias.name, node.module or "", sources)
+                    return is_documented(alias.name, node.module or "", sources)
         elif binds(node, name):
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 return bool(ast.get_docstring(node))
-            # A constant or an alias is told by the string beneath it.
+            # The docstring of a constant or an alias is the string below it.
             return isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
     return name == "__version__"
+
+
+OUTSIDE_THE_TREE = {
+    "Crashed": "simulates the end of a process, so no code under test may catch it",
+    "RunInterrupt": "pauses a run, so that no tool's `except Exception` catches it",
+    "WouldBlockError": "never leaves the runtime: a try without waiting found a lock taken",
+    "InvalidResultError": "to join the tree",
+    "ProgramLineError": "to join the tree",
+    "RunStoppedError": "to join the tree",
+}
+"""Exceptions that are not below `TaskloomError`, and why."""
+
+
+def stray_exceptions(sources: Iterable[Source]) -> Iterator[str]:
+    """Yield exceptions that are not below `TaskloomError`, or whose name does not end in Error."""
+    bases: dict[str, list[str]] = {}
+    at: dict[str, str] = {}
+    for source in sources:
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ClassDef):
+                bases[node.name] = [ast.unparse(base).rpartition(".")[2] for base in node.bases]
+                at[node.name] = source.at(node)
+
+    def ancestors(name: str) -> set[str]:
+        return {name}.union(*(ancestors(base) for base in bases.get(name, ())))
+
+    for name in bases:
+        above = ancestors(name)
+        if not any(_is_exception(one) for one in above) or name in OUTSIDE_THE_TREE:
+            continue
+        if "TaskloomError" not in above:
+            yield f"{at[name]}: {name} is not below TaskloomError"
+        if not name.endswith("Error"):
+            yield f"{at[name]}: the name {name} does not end in Error"
+
+
+def _is_exception(name: str) -> bool:
+    found = getattr(builtins, name, None)
+    return isinstance(found, type) and issubclass(found, BaseException)
+
+
+def test_every_exception_is_in_the_tree_and_named_error() -> None:
+    assert list(stray_exceptions(python("src"))) == []
+
+
+def test_an_exception_outside_the_tree_or_without_the_suffix_is_reported() -> None:
+    tree = sample("class TaskloomError(Exception): ...\nclass GoodError(TaskloomError): ...")
+    assert list(stray_exceptions([tree])) == []
+    for bad in (
+        "class BadError(ValueError): ...",
+        "class Bad(TaskloomError): ...",
+        "import errors\nclass Worse(errors.GoodError): ...",
+        "class Stop(BaseException): ...\nclass Crashed(BaseException): ...",
+    ):
+        found = {line.partition(": ")[2] for line in stray_exceptions([tree, sample(bad)])}
+        assert found, bad
+    assert list(stray_exceptions([tree, sample("class Plain: ...\nclass More(Plain): ...")])) == []
 
 
 def test_no_file_has_a_name_that_says_nothing() -> None:
     assert list(empty_names(files())) == []
 
 
-def test_door_signs_hold_no_code() -> None:
-    assert [c for source in python("src") for c in code_on_sign(source)] == []
+def test_init_files_have_no_code() -> None:
+    assert [c for source in python("src") for c in code_in_init(source)] == []
 
 
-def test_every_module_opens_with_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     everywhere = python("src", "tests", "scripts", "bench")
-    assert [c for source in everywhere for c in no_opening(source)] == []
+    assert [c for source in everywhere for c in no_docstring(source)] == []
 
 
 def test_the_public_names_are_the_pinned_ones() -> None:
     pinned = PINNED.read_text(encoding="utf-8").split()
     assert pinned == sorted(pinned)
     assert sorted(taskloom.__all__) == pinned, (
-        "the public surface changed: if it was meant, change tests/conventions/public_names.txt"
+        "the public names changed: if that is intended, change tests/conventions/public_names.txt"
     )
 
 
-def test_each_public_name_is_there_and_told() -> None:
+def test_each_public_name_exists_and_is_documented() -> None:
     sources = {source.module: source for source in python("src")}
     assert [name for name in taskloom.__all__ if not hasattr(taskloom, name)] == []
-    assert [name for name in taskloom.__all__ if not is_told(name, "taskloom", sources)] == []
+    assert [name for name in taskloom.__all__ if not is_documented(name, "taskloom", sources)] == []
 
 
-def test_the_names_that_load_late_are_the_ones_type_checkers_see() -> None:
+def test_lazily_loaded_names_are_those_that_type_checkers_see() -> None:
     tree = next(source.tree for source in python("src") if source.module == "taskloom")
     seen = {
         alias.name: node.module
-        for node in signs(tree.body)
+        for node in statements(tree.body)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("taskloom")
         for alias in node.names
     }
-    late = {name: room for room, names in taskloom._ROOMS.items() for name in names}  # pyright: ignore[reportPrivateUsage] # the table itself is what is tested
+    late = {name: package for package, names in taskloom._PACKAGES.items() for name in names}  # pyright: ignore[reportPrivateUsage] # the test compares this table
     assert late == seen
     assert sorted(late) == sorted(taskloom.__all__)
 
@@ -134,31 +192,31 @@ def test_a_name_that_says_nothing_is_reported() -> None:
     assert list(empty_names([PurePosixPath("src/taskloom/board/decide/command.py")])) == []
 
 
-def test_code_on_a_door_sign_is_reported() -> None:
+def test_code_in_an_init_file_is_reported() -> None:
     path = "src/taskloom/log/__init__.py"
     good = '"""The log."""\n\nfrom taskloom.log.jsonl import JsonlLog\n\n__all__ = ["JsonlLog"]\n'
-    assert list(code_on_sign(sample(good, path))) == []
+    assert list(code_in_init(sample(good, path))) == []
     for bad in ("def f(): ...", "x = 1", "if x:\n    import y", "__version__ = '1'"):
-        assert len(list(code_on_sign(sample(bad, path)))) == 1
-    assert list(code_on_sign(sample("__version__ = '1'", "src/taskloom/__init__.py"))) == []
+        assert len(list(code_in_init(sample(bad, path)))) == 1
+    assert list(code_in_init(sample("__version__ = '1'", "src/taskloom/__init__.py"))) == []
 
 
-def test_a_module_without_an_opening_is_reported() -> None:
-    assert len(list(no_opening(sample("x = 1")))) == 1
-    assert list(no_opening(sample('"""What it is for."""\nx = 1'))) == []
+def test_a_module_without_a_docstring_is_reported() -> None:
+    assert len(list(no_docstring(sample("x = 1")))) == 1
+    assert list(no_docstring(sample('"""What it is for."""\nx = 1'))) == []
 
 
-def test_an_untold_public_name_is_reported_through_the_door_sign() -> None:
+def test_an_undocumented_public_name_is_reported_through_its_package() -> None:
     defined = (
-        '"""Room."""\nclass Told:\n    """Yes."""\nclass Bare: ...\n'
+        '"""File."""\nclass Good:\n    """Yes."""\nclass Bare: ...\n'
         'LIMIT = 1\n"""Why one."""\nOTHER = 2\n'
     )
-    names = ("Told", "Bare", "LIMIT", "OTHER", "Gone")
-    sign = "\n".join(f"from taskloom.log.room import {name}" for name in names)
+    names = ("Good", "Bare", "LIMIT", "OTHER", "Gone")
+    init = "\n".join(f"from taskloom.log.file import {name}" for name in names)
     sources = {
         "taskloom": sample("from taskloom.log import " + ", ".join(names)),
-        "taskloom.log": sample(sign),
-        "taskloom.log.room": sample(defined),
+        "taskloom.log": sample(init),
+        "taskloom.log.file": sample(defined),
     }
-    told = [name for name in names if is_told(name, "taskloom", sources)]
-    assert told == ["Told", "LIMIT"]
+    documented = [name for name in names if is_documented(name, "taskloom", sources)]
+    assert documented == ["Good", "LIMIT"]

@@ -1,4 +1,4 @@
-"""Files, functions, parameter lists and nesting stay small enough to read at one sitting."""
+"""Limits of files, functions, parameter lists and nesting."""
 
 import ast
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 NESTS = (
     ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar,
     ast.Match,
-)  # fmt: skip  # one line per kind would hide how short the list is
+)  # fmt: skip  # short in one block
 
 
 def long_file(source: Source, limit: int) -> Iterator[str]:
     lines = len(source.text.splitlines())
     if lines > limit:
-        yield f"{source.path}: {lines} lines, at most {limit}: which two nouns live in it?"
+        yield f"{source.path}: {lines} lines, at most {limit}: split it"
 
 
 def functions(source: Source) -> Iterator[Function]:
@@ -38,7 +38,7 @@ def long_function(source: Source) -> Iterator[str]:
 
 
 def many_parameters(source: Source) -> Iterator[str]:
-    """Keyword-only ones are named at each call, so they do not count."""
+    """Count positional parameters; keyword-only ones are named at each call."""
     for function in functions(source):
         names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
         count = len(names) - (names[:1] in (["self"], ["cls"]))
@@ -47,12 +47,12 @@ def many_parameters(source: Source) -> Iterator[str]:
 
 
 def depth(node: ast.AST) -> int:
-    """How deep statements nest below a node; a function inside counts for itself alone."""
+    """Return how deep statements nest below a node; inner functions are not counted."""
     deepest = 0
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Function | ast.Lambda | ast.ClassDef):
             continue
-        # An `elif` is an If inside an If, but stands beside it on the page.
+        # An `elif` is an If inside an If in the tree, but not in the text.
         is_elif = isinstance(node, ast.If) and isinstance(child, ast.If) and node.orelse == [child]
         step = int(isinstance(child, NESTS) and not is_elif)
         deepest = max(deepest, step + depth(child))
@@ -70,7 +70,7 @@ def test_files_fit_their_limit() -> None:
     assert [c for s in python("tests") for c in long_file(s, TEST_FILE_LINES)] == []
 
 
-def test_functions_fit_a_screen_and_a_mind() -> None:
+def test_functions_fit_their_limits() -> None:
     rules = (long_function, many_parameters, deep_nesting)
     assert [c for s in python("src") for rule in rules for c in rule(s)] == []
 
@@ -98,7 +98,7 @@ def nested(levels: int, head: str = "if x:") -> str:
     return "\n".join([*lines, "    " * (levels + 1) + "pass"])
 
 
-def test_a_fifth_level_is_reported_and_an_elif_is_no_level() -> None:
+def test_a_fifth_level_is_reported_and_an_elif_is_not_a_level() -> None:
     assert list(deep_nesting(sample(nested(4)))) == []
     assert len(list(deep_nesting(sample(nested(5))))) == 1
     assert len(list(deep_nesting(sample(nested(5, "with x:"))))) == 1

@@ -1,6 +1,6 @@
-"""Words that do not belong in a tracked file, and silencers that do not say why.
+"""Texts that do not belong in a tracked file, and silencers without a reason.
 
-The patterns are written so that this file does not match them; samples are put together below.
+The patterns do not match this file itself; the samples below are assembled from parts.
 """
 
 import io
@@ -21,22 +21,22 @@ WORDS = {
         r"\b(?:(?:test\.)?pypi\.org|(?:files\.)?pythonhosted\.org|registry\.(?:npmjs\.org|yarnpkg)"
         r"|npmjs\.com|crates\.io|conda\.anaconda\.org)\b"
     ),
-    "a plan without an issue number, as in `(#12)`": re.compile(
+    "an open task without an issue number, as in `(#12)`": re.compile(
         r"\b(?:TO[D]O|FIXM[E]|XX[X])\b(?!\(#\d+\))"
     ),
 }
 ADDRESS_LOCKS = {"uv.lock", "poetry.lock", "pdm.lock", "pylock.toml"}
-"""Locks that record where things were downloaded from."""
+"""Lock files that record download addresses."""
 
 SILENCERS = {
     re.compile(r"#\s*type:\s*ignore"): re.compile(r"# type: ignore\[[\w\-, ]+\]\s+# \w.+"),
     re.compile(r"#\s*pyright:"): re.compile(r"# pyright: ignore\[[\w, ]+\]\s+(# |- )\w.+"),
-    re.compile(r"#\s*mypy:"): re.compile(r"(?!)"),  # none: settings stand in pyproject.toml
+    re.compile(r"#\s*mypy:"): re.compile(r"(?!)"),  # none: settings belong in pyproject.toml
     re.compile(r"#.*\bnoqa\b"): re.compile(r"# noqa: [A-Z]+\d+(, ?[A-Z]+\d+)*\s+(# |- )\w.+"),
     re.compile(r"#\s*fmt:"): re.compile(r"# fmt: (skip|off|on)\s+# \w.+|# fmt: on"),
     re.compile(r"#\s*pragma"): re.compile(r"# pragma: no (cover|branch)\s+(# |- )\w.+"),
 }
-"""How a silencer starts, and how it must read: the code it silences, then the reason."""
+"""How a silencer starts, and what it must match: the silenced code, then the reason."""
 
 
 def unwanted(path: PurePosixPath, text: str) -> Iterator[str]:
@@ -53,7 +53,7 @@ def address_locks(paths: Iterable[PurePosixPath]) -> Iterator[str]:
 
 
 def not_a_pin(text: str) -> Iterator[str]:
-    """Lines of the lock that are more than a name, a version, a marker or a hash."""
+    """Yield lines of the lock that are not a name, a version, a marker or a hash."""
     pin = re.compile(
         r"[\w.\-]+(\[[\w,\-]+\])?==[\w.+!]+( ; [^@:]+)? \\|    --hash=sha256:\w{64}( \\)?"
     )
@@ -71,7 +71,7 @@ def silencers(source: Source) -> Iterator[str]:
                     yield f"{source.path}:{token.start[0]}: {token.string}: name the code and why"
 
 
-def test_no_file_holds_an_unwanted_word() -> None:
+def test_no_file_has_an_unwanted_text() -> None:
     assert [c for path, text in texts() for c in unwanted(path, text)] == []
 
 
@@ -80,7 +80,7 @@ def test_no_lock_file_records_addresses() -> None:
     assert list(not_a_pin((ROOT / "requirements.lock").read_text(encoding="utf-8"))) == []
 
 
-def test_every_silencer_says_what_and_why() -> None:
+def test_every_silencer_has_a_code_and_a_reason() -> None:
     everywhere = python("src", "tests", "scripts", "bench")
     assert [c for source in everywhere for c in silencers(source)] == []
 
@@ -98,14 +98,14 @@ def test_every_silencer_says_what_and_why() -> None:
         "# " + "FIX" + "ME",
     ],
 )
-def test_an_unwanted_word_is_reported(line: str) -> None:
+def test_an_unwanted_text_is_reported(line: str) -> None:
     assert len(list(unwanted(PurePosixPath("a.md"), f"fine\n{line}\n"))) == 1
 
 
 @pytest.mark.parametrize(
     "line", ["TO" + "DO(#12): later", "a/work/b", "src/root/x.py", "to do", "pypi", "/tmp/x"]
 )
-def test_a_word_that_only_looks_unwanted_is_not_reported(line: str) -> None:
+def test_a_similar_text_is_not_reported(line: str) -> None:
     assert list(unwanted(PurePosixPath("a.md"), line)) == []
 
 
@@ -124,7 +124,7 @@ def test_a_lock_with_an_address_is_reported() -> None:
         ("# type: " + "ignore[arg-type]", False),
         ("# type: " + "ignore[arg-type]  # the stub is wrong", True),
         ("# pyright: " + "ignore[reportPrivateUsage]", False),
-        ("# pyright: " + "ignore[reportPrivateUsage]  # its only way in", True),
+        ("# pyright: " + "ignore[reportPrivateUsage]  # the only access", True),
         ("# pyright: " + "basic", False),
         ("# mypy: " + "ignore-errors", False),
         ("# no" + "qa", False),

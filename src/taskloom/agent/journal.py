@@ -120,7 +120,7 @@ def open_journal(
     except DamagedLogError as damage:
         log.close()
         raise JournalError(
-            f"The journal {log.path} cannot be trusted: {damage}. It was left as it is."
+            f"The journal {log.path} cannot be trusted: {damage.message}. It was left as it is."
         ) from damage
     except BaseException:
         log.close()

@@ -41,7 +41,7 @@ class Replay:
         try:
             task = create(first.payload, first.created_at, 1, first.session_id)
         except ImpossibleEventError as cause:
-            raise DamagedLogError(1, str(cause)) from cause
+            raise DamagedLogError(1, cause.message) from cause
         task.event_prefix = first.event_id.removesuffix("-1")
         if first.command_id is not None:
             note_done(task, first.command_id, 1, first.actor_run_id, Event(first.payload))
@@ -59,7 +59,7 @@ class Replay:
             # Decoded one by one: what a line became is gone before the next is looked at.
             evolve_all(task, map(decode_step, raw))
         except ImpossibleEventError as cause:
-            raise DamagedLogError(task.seq + 1, str(cause)) from cause
+            raise DamagedLogError(task.seq + 1, cause.message) from cause
         except DECODE_ERRORS as cause:
             raise DamagedLogError(task.seq + 1, str(cause)) from cause
         if b'"command_id":"' in data:

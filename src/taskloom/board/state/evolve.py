@@ -15,7 +15,7 @@ from taskloom.board.state.apply_operations import apply_operations, plant
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Task
 from taskloom.board.status import STEP_NEXT, TASK_NEXT, EventType, StepStatus
-from taskloom.errors import RefusedError
+from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import Seq, SessionId, StepId
 
 
@@ -28,8 +28,12 @@ class Recorded(Protocol):
     created_at: datetime
 
 
-class ImpossibleEventError(Exception):
+class ImpossibleEventError(TaskloomError):
     """An event that cannot follow the ones before it."""
+
+    def __init__(self, message: str) -> None:
+        """Raise with the code `task_wal_unavailable`."""
+        super().__init__(Code.TASK_WAL_UNAVAILABLE, message)
 
 
 def create(event: ev.TaskCreated, at: datetime, seq: Seq, session_id: SessionId) -> Task:

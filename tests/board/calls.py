@@ -23,7 +23,7 @@ from taskloom.board import (
     StepStatus,
     UpdateStep,
 )
-from tests.board.stage import BOSS, PLAIN, TASK, Stage, updating, worker
+from tests.board.task_driver import BOSS, PLAIN, TASK, TaskDriver, updating, worker
 
 T = TypeVar("T")
 Call: TypeAlias = tuple[Command, Actor]
@@ -57,17 +57,17 @@ def plan(pick: Pick, most: int) -> CreateTask:
     return CreateTask(task_id=TASK, wal_name=TASK, title="Plan", steps=tuple(steps))
 
 
-def claim(stage: Stage, pick: Pick) -> Call:
-    new = worker(f"{pick(('ann', 'bob', 'cat'))}-{stage.task.seq}", pool=pick(POOLS))
-    actor = pick((new, new, new, new, _anybody(stage, pick)))
-    return ClaimStep(task_id=TASK, step_id=_lively(stage, pick, "ready")), actor
+def claim(driver: TaskDriver, pick: Pick) -> Call:
+    new = worker(f"{pick(('ann', 'bob', 'cat'))}-{driver.task.seq}", pool=pick(POOLS))
+    actor = pick((new, new, new, new, _anybody(driver, pick)))
+    return ClaimStep(task_id=TASK, step_id=_lively(driver, pick, "ready")), actor
 
 
-def write(stage: Stage, pick: Pick) -> Call:
-    step_id = _lively(stage, pick, "claimed", "running")
-    step = stage.task.steps.get(step_id)
-    holder = _run(stage, step.claimed_by_run_id) if step and step.claimed_by_run_id else BOSS
-    actor = pick((holder, holder, holder, BOSS, _anybody(stage, pick)))
+def write(driver: TaskDriver, pick: Pick) -> Call:
+    step_id = _lively(driver, pick, "claimed", "running")
+    step = driver.task.steps.get(step_id)
+    holder = _run(driver, step.claimed_by_run_id) if step and step.claimed_by_run_id else BOSS
+    actor = pick((holder, holder, holder, BOSS, _anybody(driver, pick)))
     fence = step.claim_seq if step else 0
     status = pick((None, *StepStatus, StepStatus.COMPLETED, StepStatus.COMPLETED))
     done = status is StepStatus.COMPLETED
@@ -83,53 +83,53 @@ def write(stage: Stage, pick: Pick) -> Call:
     ), actor
 
 
-def host(stage: Stage, pick: Pick) -> Call:
+def host(driver: TaskDriver, pick: Pick) -> Call:
     """What the host of a run sends: renewals and its end."""
-    actor = _anybody(stage, pick)
-    own = stage.task.claims.get(actor.run_id)
-    step_id = pick((own, own, _any(stage, pick))) if own is not None else _any(stage, pick)
-    fence = stage.task.steps[step_id].claim_seq if step_id in stage.task.steps else 1
+    actor = _anybody(driver, pick)
+    own = driver.task.claims.get(actor.run_id)
+    step_id = pick((own, own, _any(driver, pick))) if own is not None else _any(driver, pick)
+    fence = driver.task.steps[step_id].claim_seq if step_id in driver.task.steps else 1
     renew = RenewLease(task_id=TASK, step_id=step_id, fence=pick((None, fence, fence + 1)))
     end = EndRun(task_id=TASK, outcome=pick(tuple(RunOutcome)))
     return pick((renew, renew, end)), actor
 
 
-def expire(stage: Stage, pick: Pick) -> Call:
+def expire(driver: TaskDriver, pick: Pick) -> Call:
     return ExpireLeases(task_id=TASK), pick((BOSS, PLAIN))
 
 
-def end(stage: Stage, pick: Pick) -> Call:
+def end(driver: TaskDriver, pick: Pick) -> Call:
     """The end of the Task; seldom, and completion mostly too early."""
     complete = CompleteTask(task_id=TASK, result_summary="All")
     fail, cancel = FailTask(task_id=TASK, reason="F"), CancelTask(task_id=TASK, reason="C")
     sure = pick(range(12)) == 0
-    actor = pick((BOSS, BOSS, _anybody(stage, pick)))
+    actor = pick((BOSS, BOSS, _anybody(driver, pick)))
     return pick((complete, fail, cancel)) if sure else complete, actor
 
 
-def update(stage: Stage, pick: Pick) -> Call:
+def update(driver: TaskDriver, pick: Pick) -> Call:
     count = pick((1, 1, 1, 2, 2, 3, 4))
-    operations = [pick(_OPERATIONS)(stage, pick) for _ in range(count)]
-    return updating(*operations), pick((BOSS, BOSS, BOSS, BOSS, BOSS, _anybody(stage, pick)))
+    operations = [pick(_OPERATIONS)(driver, pick) for _ in range(count)]
+    return updating(*operations), pick((BOSS, BOSS, BOSS, BOSS, BOSS, _anybody(driver, pick)))
 
 
-def _of_task(stage: Stage, pick: Pick) -> dict[str, Any]:
+def _of_task(driver: TaskDriver, pick: Pick) -> dict[str, Any]:
     status = pick(("blocked", "pending", None, None))
     changed: dict[str, Any] = {"title": pick(("T1", "T2"))} if status is None else {}
     return {"op": "update_task", **changed, **({"status": status, "reason": "B"} if status else {})}
 
 
-def _add(stage: Stage, pick: Pick) -> dict[str, Any]:
-    fresh = f"n{stage.task.next_order}"
-    on = [_any(stage, pick) for _ in range(pick((0, 1, 2)))]
-    new = {"step_id": pick((fresh, fresh, "n0", _any(stage, pick))), "title": "New"}
+def _add(driver: TaskDriver, pick: Pick) -> dict[str, Any]:
+    fresh = f"n{driver.task.next_order}"
+    on = [_any(driver, pick) for _ in range(pick((0, 1, 2)))]
+    new = {"step_id": pick((fresh, fresh, "n0", _any(driver, pick))), "title": "New"}
     more: dict[str, Any] = {"depends_on_step_ids": on, "required": pick((True, False))}
     if pick((True, False)):
         more["metadata"] = {"page": 0}
     return {"op": "add_step", "step": {**new, **more, "worker_pool_id": pick(POOLS)}}
 
 
-def _content(stage: Stage, pick: Pick) -> dict[str, Any]:
+def _content(driver: TaskDriver, pick: Pick) -> dict[str, Any]:
     changed = pick(
         (
             {"title": "T3"},
@@ -137,16 +137,16 @@ def _content(stage: Stage, pick: Pick) -> dict[str, Any]:
             {"required": pick((True, False))},
             {"worker_pool_id": pick(POOLS)},
             {"metadata": {"page": pick((1, 2))}},
-            {"depends_on_step_ids": [_any(stage, pick) for _ in range(pick((0, 1, 2)))]},
+            {"depends_on_step_ids": [_any(driver, pick) for _ in range(pick((0, 1, 2)))]},
         )
     )
-    return {"op": "update_step", "step_id": _any(stage, pick), "fields": changed}
+    return {"op": "update_step", "step_id": _any(driver, pick), "fields": changed}
 
 
-def _join(stage: Stage, pick: Pick) -> dict[str, Any]:
-    step_id = _any(stage, pick)
-    on = _any(stage, pick)
-    there = stage.task.steps[step_id].depends_on_step_ids if step_id in stage.task.steps else ()
+def _join(driver: TaskDriver, pick: Pick) -> dict[str, Any]:
+    step_id = _any(driver, pick)
+    on = _any(driver, pick)
+    there = driver.task.steps[step_id].depends_on_step_ids if step_id in driver.task.steps else ()
     if there and pick((True, True, False)):
         on, verb = pick(there), "remove"
     else:
@@ -154,41 +154,41 @@ def _join(stage: Stage, pick: Pick) -> dict[str, Any]:
     return {"op": f"{verb}_dependency", "step_id": step_id, "depends_on_step_id": on}
 
 
-def _act(stage: Stage, pick: Pick) -> dict[str, Any]:
+def _act(driver: TaskDriver, pick: Pick) -> dict[str, Any]:
     verb = pick(("delete", "cancel", "reopen", "reopen"))
     likely = ("blocked", "failed") if verb == "reopen" else ("pending", "ready", "cancelled")
-    step_id = pick((_lively(stage, pick, *likely), "n0"))
+    step_id = pick((_lively(driver, pick, *likely), "n0"))
     return {"op": f"{verb}_step", "step_id": step_id, "reason": "Because"}
 
 
-def _garbage(stage: Stage, pick: Pick) -> dict[str, Any]:
+def _garbage(driver: TaskDriver, pick: Pick) -> dict[str, Any]:
     return {"op": "fly" if pick(range(8)) == 0 else "delete_step", "step_id": "n0"}
 
 
 _OPERATIONS = (_of_task, _add, _add, _content, _join, _join, _act, _act, _act, _garbage)
 
 
-def _any(stage: Stage, pick: Pick) -> str:
-    return pick((*stage.task.steps, "n0"))
+def _any(driver: TaskDriver, pick: Pick) -> str:
+    return pick((*driver.task.steps, "n0"))
 
 
-def _lively(stage: Stage, pick: Pick, *statuses: str) -> str:
+def _lively(driver: TaskDriver, pick: Pick, *statuses: str) -> str:
     """A step of one of these statuses, if there is one; sometimes any other."""
-    likely = [step.step_id for step in stage.task.steps.values() if step.status in statuses]
-    return pick(likely) if likely and pick((True, True, True, False)) else _any(stage, pick)
+    likely = [step.step_id for step in driver.task.steps.values() if step.status in statuses]
+    return pick(likely) if likely and pick((True, True, True, False)) else _any(driver, pick)
 
 
-def _run(stage: Stage, run_id: str) -> Actor:
+def _run(driver: TaskDriver, run_id: str) -> Actor:
     return worker(run_id)
 
 
-def _anybody(stage: Stage, pick: Pick) -> Actor:
+def _anybody(driver: TaskDriver, pick: Pick) -> Actor:
     """The Orchestrator, a plain agent, a run that claimed once, or one from elsewhere."""
-    known = [_run(stage, run_id) for run_id in list(stage.task.claims)[-6:]]
+    known = [_run(driver, run_id) for run_id in list(driver.task.claims)[-6:]]
     return pick((BOSS, PLAIN, worker("dan-1"), worker("eve-1", task="other"), *known, *known))
 
 
-KINDS: tuple[Callable[[Stage, Pick], Call], ...] = (
+KINDS: tuple[Callable[[TaskDriver, Pick], Call], ...] = (
     *(claim,) * 4,
     *(write,) * 6,
     *(host,) * 2,

@@ -18,7 +18,7 @@ from taskloom.board import (
     decide_create,
 )
 from taskloom.errors import Code, RefusedError
-from tests.board.stage import ANN, BOSS, START, TASK, Stage, given, step, updating
+from tests.board.task_driver import ANN, BOSS, START, TASK, TaskDriver, given, step, updating
 
 RULES = Rules(
     title_bytes_max=20,
@@ -129,10 +129,10 @@ OPERATIONS: list[tuple[object, str]] = [
 ]
 
 
-def board() -> Stage:
-    stage = given(step("a"), step("b"), rules=RULES)
-    stage.claim("b", ANN)
-    return stage
+def board() -> TaskDriver:
+    driver = given(step("a"), step("b"), rules=RULES)
+    driver.claim("b", ANN)
+    return driver
 
 
 @pytest.mark.spec("TB-623", "TB-604")
@@ -272,7 +272,7 @@ def test_a_wrong_new_task_is_refused(changed: dict[str, object], path: str) -> N
 @pytest.mark.spec("TB-619")
 def test_an_error_does_not_repeat_a_long_value_in_full() -> None:
     long = "x" * 100_000
-    stage = board()
+    driver = board()
     for command in (
         updating({"op": long}),
         updating({"op": "delete_step", "step_id": long}),
@@ -280,6 +280,6 @@ def test_an_error_does_not_repeat_a_long_value_in_full() -> None:
         on_step(status=long),
         on_step(step_id=long),
     ):
-        error = stage.refusal(command, BOSS)
+        error = driver.refusal(command, BOSS)
         assert len(error.message) < 1_000
         assert len(repr(error.details)) < 1_000

@@ -6,17 +6,17 @@ import pytest
 
 from taskloom.board import StepStatus, Task, TaskStatus, find_claimable
 from tests.board import calls
-from tests.board.stage import ANN, BOSS, LEASE, Stage, given, setting, step, updating
+from tests.board.task_driver import ANN, BOSS, LEASE, TaskDriver, given, setting, step, updating
 
 _S = StepStatus
 
 
-def may_come(stage: Stage, pool: str) -> bool:
+def may_come(driver: TaskDriver, pool: str) -> bool:
     """Complete whatever moves, again and again, and let every lease run out: does a step come?"""
-    probe = Stage.__new__(Stage)
+    probe = TaskDriver.__new__(TaskDriver)
     probe.now, probe.rules, probe.log, probe.task = (
-        *(stage.now, stage.rules, list(stage.log)),
-        stage.replayed(),
+        *(driver.now, driver.rules, list(driver.log)),
+        driver.replayed(),
     )
     if probe.task.is_terminal or probe.task.status is TaskStatus.BLOCKED:
         return False
@@ -47,20 +47,20 @@ def test_what_may_come_is_what_comes_if_all_goes_well() -> None:
     seen = {True: 0, False: 0}
     for seed in range(150):
         random = Random(seed)
-        stage = Stage(calls.plan(random.choice, 8))
+        driver = TaskDriver(calls.plan(random.choice, 8))
         for _ in range(25):
-            command, actor = random.choice(calls.KINDS)(stage, random.choice)
+            command, actor = random.choice(calls.KINDS)(driver, random.choice)
             try:
-                stage.do(command, actor)
+                driver.do(command, actor)
             except Exception:  # noqa: BLE001 - a refusal is an answer, too
                 continue
             if random.random() < 0.1:
-                stage.later(LEASE / 2)
+                driver.later(LEASE / 2)
             for pool in ("default", "art"):
-                found = find_claimable(stage.task, pool)
-                blocked = stage.task.status is TaskStatus.BLOCKED or stage.task.is_terminal
-                assert found.ready == (() if blocked else first_ready(stage.task, pool))
-                assert found.more_may_come == may_come(stage, pool), (seed, pool)
+                found = find_claimable(driver.task, pool)
+                blocked = driver.task.status is TaskStatus.BLOCKED or driver.task.is_terminal
+                assert found.ready == (() if blocked else first_ready(driver.task, pool))
+                assert found.more_may_come == may_come(driver, pool), (seed, pool)
                 seen[found.more_may_come] += 1
     assert min(seen.values()) > 200, seen
 
@@ -74,17 +74,17 @@ def test_a_chain_through_other_pools_is_followed_to_its_end() -> None:
         )
         for place, name in enumerate(names)
     ]
-    stage = given(*chain)
-    assert find_claimable(stage.task, "b") == ((), True)
-    assert find_claimable(stage.task, "nowhere") == ((), False)
-    stage.update({"op": "cancel_step", "step_id": "s1500"})
-    assert find_claimable(stage.task, "b") == ((), False)
+    driver = given(*chain)
+    assert find_claimable(driver.task, "b") == ((), True)
+    assert find_claimable(driver.task, "nowhere") == ((), False)
+    driver.update({"op": "cancel_step", "step_id": "s1500"})
+    assert find_claimable(driver.task, "b") == ((), False)
 
 
 @pytest.mark.spec("LB-201")
 def test_no_more_steps_are_returned_than_asked_for() -> None:
-    stage = given(*(step(f"s{place}") for place in range(50)))
-    assert find_claimable(stage.task, "default", limit=3).ready == ("s0", "s1", "s2")
-    stage.claim("s0", ANN)
-    stage.do(updating({"op": "cancel_step", "step_id": "s1"}))
-    assert find_claimable(stage.task, "default", limit=2).ready == ("s2", "s3")
+    driver = given(*(step(f"s{place}") for place in range(50)))
+    assert find_claimable(driver.task, "default", limit=3).ready == ("s0", "s1", "s2")
+    driver.claim("s0", ANN)
+    driver.do(updating({"op": "cancel_step", "step_id": "s1"}))
+    assert find_claimable(driver.task, "default", limit=2).ready == ("s2", "s3")

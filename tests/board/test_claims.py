@@ -5,7 +5,7 @@ import pytest
 from taskloom.board import ClaimStep, EndRun, EventType, RunOutcome, StepStatus
 from taskloom.board import events as ev
 from taskloom.errors import Code
-from tests.board.stage import (
+from tests.board.task_driver import (
     ANN,
     BOB,
     LEASE,
@@ -24,85 +24,85 @@ def claim(step_id: str) -> ClaimStep:
 
 @pytest.mark.spec("TB-612", "TB-1002")
 def test_a_claim_names_holder_and_lease_and_does_not_start_the_step() -> None:
-    stage = given(step("a"))
+    driver = given(step("a"))
 
-    (event,) = stage.claim("a", ANN)
+    (event,) = driver.claim("a", ANN)
 
-    end = stage.now + LEASE
+    end = driver.now + LEASE
     assert event.payload == ev.StepClaimed(StepStatus.READY, "ann", "ann-1", end)
-    a = stage.step("a")
+    a = driver.step("a")
     assert (a.status, a.claimed_by_agent_id, a.claimed_by_run_id) == ("claimed", "ann", "ann-1")
-    assert (a.lease_expires_at, a.claim_seq) == (end, stage.task.seq)
+    assert (a.lease_expires_at, a.claim_seq) == (end, driver.task.seq)
 
 
 @pytest.mark.spec("TB-610", "TB-701")
 def test_of_two_claimers_the_second_is_told_that_the_step_is_taken() -> None:
-    stage = given(step("a"))
-    stage.claim("a", ANN)
-    error = stage.refusal(claim("a"), BOB)
+    driver = given(step("a"))
+    driver.claim("a", ANN)
+    error = driver.refusal(claim("a"), BOB)
     assert error.code is Code.STEP_ALREADY_CLAIMED
     assert error.details["claimed_by_agent_id"] == "ann"
 
-    stage.set("a", "running", ANN)
-    stage.later(LEASE * 0.99)
-    assert stage.refuses(claim("a"), BOB) is Code.STEP_ALREADY_CLAIMED
+    driver.set("a", "running", ANN)
+    driver.later(LEASE * 0.99)
+    assert driver.refuses(claim("a"), BOB) is Code.STEP_ALREADY_CLAIMED
 
 
 @pytest.mark.spec("TB-610")
 @pytest.mark.parametrize("status", ["pending", "blocked", "failed", "completed", "cancelled"])
 def test_what_is_not_ready_cannot_be_claimed(status: str) -> None:
-    stage = given(step("gate"), step("a", *(["gate"] if status == "pending" else [])))
+    driver = given(step("gate"), step("a", *(["gate"] if status == "pending" else [])))
     if status != "pending":
-        stage.claim("a", BOB)
-        stage.set("a", status, BOB, reason="Why")
-    error = stage.refusal(claim("a"), ANN)
+        driver.claim("a", BOB)
+        driver.set("a", status, BOB, reason="Why")
+    error = driver.refusal(claim("a"), ANN)
     assert error.code is Code.STEP_NOT_READY
     assert error.details["unmet_step_ids"] == (["gate"] if status == "pending" else [])
 
 
 @pytest.mark.spec("TB-610", "TB-609")
 def test_a_claim_outside_the_scope_is_refused() -> None:
-    stage = given(step("a"), step("b"), step("c", worker_pool_id="art"))
+    driver = given(step("a"), step("b"), step("c", worker_pool_id="art"))
     only_b = worker("bob-1", only=["b", "b"])
 
-    assert stage.refuses(claim("a"), only_b) is Code.PERMISSION_DENIED
-    assert stage.refuses(claim("c"), ANN) is Code.PERMISSION_DENIED
-    assert stage.refuses(claim("a"), worker("bob-1", task="other")) is Code.PERMISSION_DENIED
-    stage.claim("b", only_b)
-    stage.claim("c", worker("cat-1", pool="art"))
+    assert driver.refuses(claim("a"), only_b) is Code.PERMISSION_DENIED
+    assert driver.refuses(claim("c"), ANN) is Code.PERMISSION_DENIED
+    assert driver.refuses(claim("a"), worker("bob-1", task="other")) is Code.PERMISSION_DENIED
+    driver.claim("b", only_b)
+    driver.claim("c", worker("cat-1", pool="art"))
 
 
 @pytest.mark.spec("TB-609")
 def test_a_scope_may_name_steps_that_are_not_ready_yet() -> None:
-    stage = given(step("a"), step("b", "a"))
+    driver = given(step("a"), step("b", "a"))
     later = worker("bob-1", only=["b"])
-    assert stage.refuses(claim("b"), later) is Code.STEP_NOT_READY
-    stage.complete("a")
-    stage.claim("b", later)
+    assert driver.refuses(claim("b"), later) is Code.STEP_NOT_READY
+    driver.complete("a")
+    driver.claim("b", later)
 
 
 @pytest.mark.spec("TB-611")
 @pytest.mark.parametrize("end", ["completed", "failed", "blocked", "cancelled", None])
 def test_a_run_claims_one_step_in_its_life(end: str | None) -> None:
-    stage = given(step("a"), step("b"))
-    stage.claim("a", ANN)
+    driver = given(step("a"), step("b"))
+    driver.claim("a", ANN)
     if end is not None:
-        stage.set("a", end, ANN, reason="Why")
+        driver.set("a", end, ANN, reason="Why")
 
-    error = stage.refusal(claim("b"), ANN)
+    error = driver.refusal(claim("b"), ANN)
     assert error.code is Code.STEP_ALREADY_CLAIMED_BY_RUN
     assert error.details["step_id"] == "a"
-    stage.claim("b", worker("ann-2"))
+    driver.claim("b", worker("ann-2"))
 
 
 @pytest.mark.spec("TB-611")
 def test_a_run_that_lost_its_lease_or_whose_step_is_gone_claims_no_other() -> None:
-    stage = given(step("a"), step("b"))
-    stage.claim("a", ANN)
-    stage.later().expire()
-    assert stage.refuses(claim("a"), ANN) is Code.STEP_ALREADY_CLAIMED_BY_RUN
-    stage.update({"op": "delete_step", "step_id": "a"})
-    assert stage.refuses(claim("b"), ANN) is Code.STEP_ALREADY_CLAIMED_BY_RUN
+    driver = given(step("a"), step("b"))
+    driver.claim("a", ANN)
+    driver.later().expire()
+    assert driver.refuses(claim("a"), ANN) is Code.STEP_ALREADY_CLAIMED_BY_RUN
+    driver.update({"op": "delete_step", "step_id": "a"})
+    assert driver.refuses(claim("b"), ANN) is Code.STEP_ALREADY_CLAIMED_BY_RUN
 
 
 @pytest.mark.spec("TB-610")
@@ -116,19 +116,19 @@ def test_a_claim_of_an_unknown_step_is_refused() -> None:
 def test_a_run_that_ends_holding_its_step_fails_it_with_the_outcome(
     outcome: RunOutcome, started: bool
 ) -> None:
-    stage = given(step("a"), step("b"))
-    stage.claim("a", ANN)
-    stage.claim("b", BOB)
+    driver = given(step("a"), step("b"))
+    driver.claim("a", ANN)
+    driver.claim("b", BOB)
     if started:
-        stage.set("a", "running", ANN)
+        driver.set("a", "running", ANN)
 
-    (event,) = stage.do(EndRun(task_id=TASK, outcome=outcome), ANN)
+    (event,) = driver.do(EndRun(task_id=TASK, outcome=outcome), ANN)
 
     assert event.payload.type is EventType.STEP_FAILED
-    a = stage.step("a")
+    a = driver.step("a")
     assert (a.status, a.reason, a.result_summary) == ("failed", outcome.value, outcome.value)
     assert a.claimed_by_run_id is None
-    assert stage.statuses()["b"] == "claimed"
+    assert driver.statuses()["b"] == "claimed"
 
 
 @pytest.mark.spec("TB-620")
@@ -143,31 +143,31 @@ def test_the_reasons_of_a_run_that_ended_are_those_of_the_spec() -> None:
 
 @pytest.mark.spec("TB-620")
 def test_a_run_that_holds_nothing_any_more_ends_without_a_word() -> None:
-    stage = given(step("a"), step("b"))
-    stage.claim("a", ANN)
-    stage.later().expire()
-    stage.claim("a", BOB)
+    driver = given(step("a"), step("b"))
+    driver.claim("a", ANN)
+    driver.later().expire()
+    driver.claim("a", BOB)
 
-    assert stage.do(EndRun(task_id=TASK), ANN) == []
-    assert stage.do(EndRun(task_id=TASK), worker("cat-1")) == []
-    stage.set("a", "completed", BOB, result_summary="Done")
-    assert stage.do(EndRun(task_id=TASK), BOB) == []
-    assert stage.step("a").result_summary == "Done"
+    assert driver.do(EndRun(task_id=TASK), ANN) == []
+    assert driver.do(EndRun(task_id=TASK), worker("cat-1")) == []
+    driver.set("a", "completed", BOB, result_summary="Done")
+    assert driver.do(EndRun(task_id=TASK), BOB) == []
+    assert driver.step("a").result_summary == "Done"
 
 
 @pytest.mark.spec("TB-207", "TB-620")
 def test_the_result_a_worker_wrote_survives_the_end_of_its_run() -> None:
-    stage = given(step("a"))
-    stage.claim("a", ANN)
-    stage.set("a", None, ANN, result_summary="Half done")
-    assert names(stage.do(EndRun(task_id=TASK), ANN)) == ["task_step_failed a"]
-    assert stage.step("a").result_summary == "Half done"
-    assert stage.refuses(setting("a", "completed"), ANN) is Code.LEASE_LOST
+    driver = given(step("a"))
+    driver.claim("a", ANN)
+    driver.set("a", None, ANN, result_summary="Half done")
+    assert names(driver.do(EndRun(task_id=TASK), ANN)) == ["task_step_failed a"]
+    assert driver.step("a").result_summary == "Half done"
+    assert driver.refuses(setting("a", "completed"), ANN) is Code.LEASE_LOST
 
 
 @pytest.mark.spec("TB-620", "TB-703")
 def test_a_run_that_ends_after_its_lease_fails_nothing() -> None:
-    stage = given(step("a"))
-    stage.claim("a", ANN)
-    assert stage.later().do(EndRun(task_id=TASK), ANN) == []
-    assert names(stage.expire()) == ["task_step_lease_expired a", "task_step_ready a"]
+    driver = given(step("a"))
+    driver.claim("a", ANN)
+    assert driver.later().do(EndRun(task_id=TASK), ANN) == []
+    assert names(driver.expire()) == ["task_step_lease_expired a", "task_step_ready a"]

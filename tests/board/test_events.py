@@ -15,7 +15,7 @@ from taskloom.board import (
     evolve,
 )
 from taskloom.board import events as ev
-from tests.board.stage import START, given, step
+from tests.board.task_driver import START, given, step
 
 PAYLOAD_FIELDS = {
     "task_created": "task",
@@ -56,8 +56,8 @@ def test_there_is_one_payload_for_each_event_of_the_spec() -> None:
 
 @pytest.mark.spec("TB-1001")
 def test_the_snapshot_of_a_new_task_holds_all_of_its_content() -> None:
-    stage = given(step("a", summary="S", required=False, worker_pool_id="p"), step("b", "a"))
-    created = stage.log[0].payload
+    driver = given(step("a", summary="S", required=False, worker_pool_id="p"), step("b", "a"))
+    created = driver.log[0].payload
     assert isinstance(created, ev.TaskCreated)
     assert created.task.created_by_run_id == "boss-1"
     assert created.task.steps == [

@@ -7,7 +7,7 @@ import pytest
 from taskloom.board import ImpossibleEventError, evolve
 from taskloom.board.events import TaskUpdated
 from taskloom.errors import Code
-from tests.board.stage import Stage, facts, given, step, updating
+from tests.board.task_driver import TaskDriver, facts, given, step, updating
 
 Operation = Mapping[str, object]
 
@@ -20,16 +20,16 @@ KNOWN: list[Operation] = [
 ]
 
 
-def staged() -> Stage:
+def staged() -> TaskDriver:
     return given(*(step(name) for name in "abcd"))
 
 
 def replayed(*operations: Operation) -> dict[str, object]:
     """What a recorded update comes to."""
-    stage = staged()
+    driver = staged()
     update = TaskUpdated([dict(each) for each in operations])
-    evolve(stage.task, update, None, stage.now, stage.task.seq + 1)
-    return facts(stage.task)
+    evolve(driver.task, update, None, driver.now, driver.task.seq + 1)
+    return facts(driver.task)
 
 
 def with_extras(operation: Operation) -> Operation:

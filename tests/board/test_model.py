@@ -24,7 +24,7 @@ from taskloom.errors import RefusedError
 from tests.board import calls
 from tests.board.exploring.world import fingerprint
 from tests.board.model import Model
-from tests.board.stage import LEASE, Stage, index_facts
+from tests.board.task_driver import LEASE, TaskDriver, index_facts
 
 T = TypeVar("T")
 STEPS_MAX = 30
@@ -35,44 +35,44 @@ class Pair:
 
     def __init__(self, pick: calls.Pick, most: int = STEPS_MAX) -> None:
         command = calls.plan(pick, most)
-        self.stage = Stage(command)
-        assert self.stage.task.index.facts()  # From here on the index has to follow.
+        self.driver = TaskDriver(command)
+        assert self.driver.task.index.facts()  # From here on the index has to follow.
         self.model = Model(command, LEASE)
         self.accepted = 0
         self.compare()
 
     def ask(self, command: Command, actor: Actor) -> str | None:
         """Ask both; return the code of the refusal they agree on, or None for yes."""
-        stage = self.stage
-        before = fingerprint(stage.task)
+        driver = self.driver
+        before = fingerprint(driver.task)
         events: list[Event] = []
         code: str | None = None
         try:
-            events = decide(stage.task, command, actor, stage.now)
+            events = decide(driver.task, command, actor, driver.now)
         except RefusedError as refused:
             code = refused.code.value
-        assert fingerprint(stage.task) == before, "asking changes nothing"
-        expected = self.model.ask(command, actor, stage.now, stage.task.seq + 1)
+        assert fingerprint(driver.task) == before, "asking changes nothing"
+        expected = self.model.ask(command, actor, driver.now, driver.task.seq + 1)
         assert code == expected, (command, actor)
         if code is None:
             self.accepted += 1
-            stage.write(events)
+            driver.write(events)
             self.compare()
         return code
 
     def compare(self) -> None:
-        assert seen(self.stage) == expected(self.model)
+        assert seen(self.driver) == expected(self.model)
 
     def replay(self) -> None:
-        again = self.stage.replayed()
-        task, now = self.stage.task, self.stage.now
+        again = self.driver.replayed()
+        task, now = self.driver.task, self.driver.now
         assert fingerprint(again) == fingerprint(task)
         fresh = index_facts(Index(again.steps.values()), again.steps, now)
         assert index_facts(task.index, task.steps, now) == fresh
 
 
-def seen(stage: Stage) -> dict[str, tuple[object, ...]]:
-    task = stage.task
+def seen(driver: TaskDriver) -> dict[str, tuple[object, ...]]:
+    task = driver.task
     found: dict[str, tuple[object, ...]] = {
         step.step_id: (
             *(step.status.value, step.title, step.summary, step.depends_on_step_ids),
@@ -112,8 +112,10 @@ class Walk(RuleBasedStateMachine):
     def begin(self, data: st.DataObject) -> None:
         self.pair = Pair(picking(data), most=12)
 
-    def call(self, make: Callable[[Stage, calls.Pick], calls.Call], data: st.DataObject) -> None:
-        self.pair.ask(*make(self.pair.stage, picking(data)))
+    def call(
+        self, make: Callable[[TaskDriver, calls.Pick], calls.Call], data: st.DataObject
+    ) -> None:
+        self.pair.ask(*make(self.pair.driver, picking(data)))
         self.pair.replay()
 
     @rule(data=st.data())
@@ -136,10 +138,10 @@ class Walk(RuleBasedStateMachine):
     def end(self, data: st.DataObject) -> None:
         self.call(calls.end, data)
 
-    @precondition(lambda self: bool(self.pair.stage.task.claims))
+    @precondition(lambda self: bool(self.pair.driver.task.claims))
     @rule(data=st.data(), thirds=st.integers(1, 3))
     def pass_time(self, data: st.DataObject, thirds: int) -> None:
-        self.pair.stage.later(LEASE * thirds / 3)
+        self.pair.driver.later(LEASE * thirds / 3)
         self.call(calls.expire, data)
 
 
@@ -180,12 +182,12 @@ def walk(seed: int, count: int) -> tuple[int, int]:
     pair = Pair(random.choice)
     for number in range(count):
         if random.random() < 0.15:
-            pair.stage.later(LEASE * random.choice((0.1, 0.5, 1.0)))
-        pair.ask(*random.choice(calls.KINDS)(pair.stage, random.choice))
+            pair.driver.later(LEASE * random.choice((0.1, 0.5, 1.0)))
+        pair.ask(*random.choice(calls.KINDS)(pair.driver, random.choice))
         if number % 10 == 0:
             pair.replay()
     pair.replay()
-    return pair.accepted, len(pair.stage.task.steps)
+    return pair.accepted, len(pair.driver.task.steps)
 
 
 def walk_all(walks: int, count: int, capsys: pytest.CaptureFixture[str]) -> None:

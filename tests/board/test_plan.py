@@ -15,7 +15,17 @@ from taskloom.board import (
     view_task,
 )
 from taskloom.errors import Code, RefusedError
-from tests.board.stage import BOSS, START, TASK, creating, given, names, setting, step, updating
+from tests.board.task_driver import (
+    BOSS,
+    START,
+    TASK,
+    creating,
+    given,
+    names,
+    setting,
+    step,
+    updating,
+)
 
 
 def refused(*steps: object, rules: Rules | None = None, **more: object) -> RefusedError:
@@ -38,12 +48,12 @@ def test_a_task_and_a_step_show_the_fields_of_the_spec() -> None:
 
 @pytest.mark.spec("TB-201", "TB-202")
 def test_what_was_given_is_what_is_shown() -> None:
-    stage = given(
+    driver = given(
         step("a", title="Paint", summary="Red", required=False, worker_pool_id="art"),
         step("b", "a"),
     )
 
-    task = view_task(stage.task, "dir/plan.wal.jsonl")
+    task = view_task(driver.task, "dir/plan.wal.jsonl")
     assert (task.task_id, task.title, task.wal_path) == (TASK, "Plan", "dir/plan.wal.jsonl")
     assert (task.created_by_agent_id, task.created_by_run_id) == ("boss", "boss-1")
     assert task.created_at == task.updated_at == START
@@ -55,11 +65,11 @@ def test_what_was_given_is_what_is_shown() -> None:
 
 @pytest.mark.spec("TB-202")
 def test_a_step_without_a_pool_belongs_to_the_configured_default_pool() -> None:
-    stage = given(step("a"), rules=Rules(default_worker_pool="crew"))
-    stage.update({"op": "add_step", "step": {"step_id": "b", "title": "B"}})
+    driver = given(step("a"), rules=Rules(default_worker_pool="crew"))
+    driver.update({"op": "add_step", "step": {"step_id": "b", "title": "B"}})
 
-    assert [each.worker_pool_id for each in stage.task.steps.values()] == ["crew", "crew"]
-    assert [each.worker_pool_id for each in stage.replayed().steps.values()] == ["crew", "crew"]
+    assert [each.worker_pool_id for each in driver.task.steps.values()] == ["crew", "crew"]
+    assert [each.worker_pool_id for each in driver.replayed().steps.values()] == ["crew", "crew"]
 
 
 WRONG_IDS = ["", "A", "a b", "a.b", "a/b", "..", "ä", "a\n", "a" * 81, "\ud800", "٣"]
@@ -95,27 +105,27 @@ def test_a_step_id_that_stands_twice_is_refused_at_creation_and_later() -> None:
 
 @pytest.mark.spec("TB-204")
 def test_roots_are_the_steps_without_dependencies_after_every_change() -> None:
-    stage = given(step("a"), step("b", "a"), step("c"))
-    assert stage.task.root_step_ids == ["a", "c"]
+    driver = given(step("a"), step("b", "a"), step("c"))
+    assert driver.task.root_step_ids == ["a", "c"]
 
-    stage.update({"op": "remove_dependency", "step_id": "b", "depends_on_step_id": "a"})
-    assert stage.task.root_step_ids == ["a", "b", "c"]
+    driver.update({"op": "remove_dependency", "step_id": "b", "depends_on_step_id": "a"})
+    assert driver.task.root_step_ids == ["a", "b", "c"]
 
-    stage.update({"op": "add_dependency", "step_id": "a", "depends_on_step_id": "c"})
-    assert stage.task.root_step_ids == ["b", "c"]
+    driver.update({"op": "add_dependency", "step_id": "a", "depends_on_step_id": "c"})
+    assert driver.task.root_step_ids == ["b", "c"]
 
-    stage.update({"op": "delete_step", "step_id": "b"})
-    assert stage.task.root_step_ids == ["c"]
-    assert stage.replayed().root_step_ids == ["c"]
+    driver.update({"op": "delete_step", "step_id": "b"})
+    assert driver.task.root_step_ids == ["c"]
+    assert driver.replayed().root_step_ids == ["c"]
 
 
 @pytest.mark.spec("TB-205")
 def test_plan_order_is_creation_order_whatever_the_text_says() -> None:
-    stage = given(step("z", title="Do this last"), step("a", title="First! Urgent!"))
-    stage.update({"op": "add_step", "step": {"step_id": "m", "title": "Before all others"}})
-    stage.update({"op": "update_step", "step_id": "z", "fields": {"title": "9. at the end"}})
+    driver = given(step("z", title="Do this last"), step("a", title="First! Urgent!"))
+    driver.update({"op": "add_step", "step": {"step_id": "m", "title": "Before all others"}})
+    driver.update({"op": "update_step", "step_id": "z", "fields": {"title": "9. at the end"}})
 
-    assert [each.step_id for each in view_task(stage.task, "").steps] == ["z", "a", "m"]
+    assert [each.step_id for each in view_task(driver.task, "").steps] == ["z", "a", "m"]
 
 
 @pytest.mark.spec("TB-205")
@@ -139,9 +149,9 @@ def test_a_circle_is_refused_and_named() -> None:
 @pytest.mark.spec("TB-206")
 def test_a_step_that_waits_for_itself_is_a_circle() -> None:
     assert refused(step("a", "a")).details["cycle"] == ["a"]
-    stage = given(step("a"))
+    driver = given(step("a"))
     itself = {"op": "add_dependency", "step_id": "a", "depends_on_step_id": "a"}
-    error = stage.refusal(updating(itself))
+    error = driver.refusal(updating(itself))
     assert (error.code, error.details["cycle"]) == (Code.DEPENDENCY_CYCLE, ["a"])
 
 
@@ -155,10 +165,10 @@ def test_a_dependency_on_an_unknown_step_is_refused_with_its_path() -> None:
 
 @pytest.mark.spec("TB-206")
 def test_a_plan_may_name_steps_before_they_are_written() -> None:
-    stage = given(step("c", "b"), step("b", "a"), step("a"))
+    driver = given(step("c", "b"), step("b", "a"), step("a"))
 
-    assert list(stage.task.steps) == ["c", "b", "a"]
-    assert stage.statuses() == {"c": "pending", "b": "pending", "a": "ready"}
+    assert list(driver.task.steps) == ["c", "b", "a"]
+    assert driver.statuses() == {"c": "pending", "b": "pending", "a": "ready"}
 
 
 @pytest.mark.spec("TB-208")
@@ -182,19 +192,19 @@ def test_every_limit_can_be_set_and_one_more_is_too_much() -> None:
 @pytest.mark.spec("TB-208")
 def test_later_changes_obey_the_limits_too() -> None:
     rules = Rules(steps_max=2, operations_max=2, result_bytes_max=3, artifacts_max=1)
-    stage = given(step("a"), step("b"), rules=rules)
+    driver = given(step("a"), step("b"), rules=rules)
     one = {"op": "update_task", "title": "T"}
     more = {"op": "add_step", "step": {"step_id": "c", "title": "C"}}
     path = "path"
 
-    assert stage.refusal(updating(one, one, one)).details[path] == "$.operations"
-    assert stage.refusal(updating(more)).details[path] == "$.operations[0]"
+    assert driver.refusal(updating(one, one, one)).details[path] == "$.operations"
+    assert driver.refusal(updating(more)).details[path] == "$.operations[0]"
     long = setting("a", None, result_summary="1234")
-    assert stage.refusal(long).details[path] == "$.result_summary"
+    assert driver.refusal(long).details[path] == "$.result_summary"
     many = setting("a", None, artifact_ids=("x", "y"))
-    assert stage.refusal(many).details[path] == "$.artifact_ids"
+    assert driver.refusal(many).details[path] == "$.artifact_ids"
     reason = FailTask(task_id=TASK, reason="1234")
-    assert stage.refusal(reason).details[path] == "$.reason"
+    assert driver.refusal(reason).details[path] == "$.reason"
 
 
 @pytest.mark.spec("TB-208")

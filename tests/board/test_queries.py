@@ -18,36 +18,36 @@ from taskloom.board import (
 )
 from taskloom.board.state.index import Index
 from taskloom.errors import Code, RefusedError
-from tests.board.stage import ANN, BOB, BOSS, TASK, Stage, given, step, worker
+from tests.board.task_driver import ANN, BOB, BOSS, TASK, TaskDriver, given, step, worker
 
 _S = StepStatus
 
 
-def ask(stage: Stage, actor: Actor = BOSS, **query: object) -> StepPage:
-    return query_steps(stage.task, QuerySteps(task_id=TASK, **query), actor)  # pyright: ignore[reportArgumentType]  # wrong types are sent too
+def ask(driver: TaskDriver, actor: Actor = BOSS, **query: object) -> StepPage:
+    return query_steps(driver.task, QuerySteps(task_id=TASK, **query), actor)  # pyright: ignore[reportArgumentType]  # wrong types are sent too
 
 
 def ids(page: StepPage) -> list[str]:
     return [each.step_id for each in page.steps]
 
 
-def board() -> Stage:
+def board() -> TaskDriver:
     """z done, y failed, x cancelled, then c claimed by ann, b ready in pool art, a waiting."""
-    stage = given(
+    driver = given(
         *(step(name) for name in "zyxc"), step("b", worker_pool_id="art"), step("a", "c")
     ).complete("z")
-    stage.set("y", "failed", reason="No")
-    stage.update({"op": "cancel_step", "step_id": "x"})
-    stage.claim("c", ANN)
-    return stage
+    driver.set("y", "failed", reason="No")
+    driver.update({"op": "cancel_step", "step_id": "x"})
+    driver.claim("c", ANN)
+    return driver
 
 
 @pytest.mark.spec("TB-607")
 def test_steps_that_are_over_are_left_out_unless_asked_for() -> None:
-    stage = board()
-    assert ids(ask(stage)) == ["c", "b", "a"]
-    assert ids(ask(stage, include_terminal_steps=True)) == ["z", "y", "x", "c", "b", "a"]
-    assert ids(ask(stage, statuses=[_S.COMPLETED, _S.READY])) == ["z", "b"]
+    driver = board()
+    assert ids(ask(driver)) == ["c", "b", "a"]
+    assert ids(ask(driver, include_terminal_steps=True)) == ["z", "y", "x", "c", "b", "a"]
+    assert ids(ask(driver, statuses=[_S.COMPLETED, _S.READY])) == ["z", "b"]
 
 
 @pytest.mark.spec("TB-607")
@@ -58,58 +58,58 @@ def test_statuses_may_come_in_any_collection(statuses: Collection[str]) -> None:
 
 @pytest.mark.spec("TB-607", "TB-205")
 def test_steps_come_in_order_of_creation_across_pools_and_statuses() -> None:
-    stage = given(*(step(f"s{at}", worker_pool_id=f"p{at % 3}") for at in range(9)))
-    stage.update({"op": "update_step", "step_id": "s0", "fields": {"worker_pool_id": "p9"}})
-    stage.claim("s4", worker("ann-1", pool="p1"))
-    assert ids(ask(stage)) == [f"s{at}" for at in range(9)]
+    driver = given(*(step(f"s{at}", worker_pool_id=f"p{at % 3}") for at in range(9)))
+    driver.update({"op": "update_step", "step_id": "s0", "fields": {"worker_pool_id": "p9"}})
+    driver.claim("s4", worker("ann-1", pool="p1"))
+    assert ids(ask(driver)) == [f"s{at}" for at in range(9)]
 
 
 @pytest.mark.spec("TB-607")
 def test_a_query_by_pool_and_by_holder() -> None:
-    stage = board()
-    assert ids(ask(stage, worker_pool_id="art")) == ["b"]
-    assert ids(ask(stage, claimed_by_agent_id="ann")) == ["c"]
-    assert ids(ask(stage, claimed_by_agent_id="bob")) == []
+    driver = board()
+    assert ids(ask(driver, worker_pool_id="art")) == ["b"]
+    assert ids(ask(driver, claimed_by_agent_id="ann")) == ["c"]
+    assert ids(ask(driver, claimed_by_agent_id="bob")) == []
 
 
 @pytest.mark.spec("TB-607")
 def test_pages_follow_each_other_without_gap_or_repeat() -> None:
-    stage = given(*(step(f"s{at}") for at in range(120)))
-    first = ask(stage)
+    driver = given(*(step(f"s{at}") for at in range(120)))
+    first = ask(driver)
     assert (len(first.steps), first.has_more) == (50, True)
-    pages = [ask(stage, limit=40, offset=at) for at in (0, 40, 80)]
-    assert [name for page in pages for name in ids(page)] == list(stage.task.steps)
+    pages = [ask(driver, limit=40, offset=at) for at in (0, 40, 80)]
+    assert [name for page in pages for name in ids(page)] == list(driver.task.steps)
     assert [page.has_more for page in pages] == [True, True, False]
-    assert ids(ask(stage, offset=500)) == []
+    assert ids(ask(driver, offset=500)) == []
 
 
 @pytest.mark.spec("TB-607")
 def test_an_ended_task_can_be_asked_and_is_not_changed_by_it() -> None:
-    stage = board()
-    stage.do(FailTask(task_id=TASK))
-    assert ids(ask(stage)) == []
-    assert ids(ask(stage, statuses=["failed"])) == ["y", "c", "b", "a"]
+    driver = board()
+    driver.do(FailTask(task_id=TASK))
+    assert ids(ask(driver)) == []
+    assert ids(ask(driver, statuses=["failed"])) == ["y", "c", "b", "a"]
 
 
 @pytest.mark.spec("TB-608")
 def test_a_worker_sees_its_pool_within_its_scope_five_at_a_time() -> None:
-    stage = given(*(step(f"s{at}") for at in range(8)), step("other", worker_pool_id="art"))
-    assert ids(ask(stage, ANN)) == ["s0", "s1", "s2", "s3", "s4"]
-    assert ask(stage, ANN).has_more
-    assert ids(ask(stage, worker("cat-1", pool="art"))) == ["other"]
-    assert ids(ask(stage, worker("cat-1", only=["s6", "other"]))) == ["s6"]
-    assert ids(ask(stage, ANN, worker_pool_id="art")) == []
-    assert len(ask(stage, ANN, limit=7).steps) == 7
+    driver = given(*(step(f"s{at}") for at in range(8)), step("other", worker_pool_id="art"))
+    assert ids(ask(driver, ANN)) == ["s0", "s1", "s2", "s3", "s4"]
+    assert ask(driver, ANN).has_more
+    assert ids(ask(driver, worker("cat-1", pool="art"))) == ["other"]
+    assert ids(ask(driver, worker("cat-1", only=["s6", "other"]))) == ["s6"]
+    assert ids(ask(driver, ANN, worker_pool_id="art")) == []
+    assert len(ask(driver, ANN, limit=7).steps) == 7
 
 
 @pytest.mark.spec("TB-608")
 def test_a_worker_is_shown_ready_steps_that_it_could_claim() -> None:
-    stage = board()
-    stage.later()
-    stage.expire()
-    assert ids(ask(stage, BOB, statuses=["ready"])) == ["c"]
-    stage.claim("c", BOB)
-    assert ids(ask(stage, BOB, statuses=["ready"])) == []
+    driver = board()
+    driver.later()
+    driver.expire()
+    assert ids(ask(driver, BOB, statuses=["ready"])) == ["c"]
+    driver.claim("c", BOB)
+    assert ids(ask(driver, BOB, statuses=["ready"])) == []
 
 
 WRONG: list[tuple[str, object]] = [
@@ -188,14 +188,14 @@ class CountingSteps(dict[str, Step]):
 
 @pytest.mark.spec("TB-609")
 def test_a_query_within_named_steps_looks_at_those_alone() -> None:
-    stage = given(*(step(f"s{at}") for at in range(20_000)))
-    index = stage.task.live_index = CountingIndex(stage.task.steps.values())
-    steps = stage.task.steps = CountingSteps(stage.task.steps)
+    driver = given(*(step(f"s{at}") for at in range(20_000)))
+    index = driver.task.live_index = CountingIndex(driver.task.steps.values())
+    steps = driver.task.steps = CountingSteps(driver.task.steps)
     named = worker("ann-1", only=["s19999", "s7", "s12345", "not-there"])
-    assert ids(ask(stage, named)) == ["s7", "s12345", "s19999"]
-    assert ids(ask(stage, named, limit=2, offset=1)) == ["s12345", "s19999"]
+    assert ids(ask(driver, named)) == ["s7", "s12345", "s19999"]
+    assert ids(ask(driver, named, limit=2, offset=1)) == ["s12345", "s19999"]
     assert index.looked_at + steps.fetched <= 30
-    assert ids(ask(stage, limit=1)) == ["s0"]
+    assert ids(ask(driver, limit=1)) == ["s0"]
     assert index.looked_at == 2  # The counting does count.
 
 

@@ -23,13 +23,13 @@ from taskloom.board import (
 )
 from taskloom.board import commands as cmd
 from taskloom.errors import Code, RefusedError
-from tests.board.stage import (
+from tests.board.task_driver import (
     ANN,
     BOB,
     BOSS,
     START,
     TASK,
-    Stage,
+    TaskDriver,
     creating,
     given,
     setting,
@@ -54,10 +54,10 @@ def kind(command: object) -> str:
     return type(command).__name__
 
 
-def held() -> Stage:
-    stage = given(step("a"), step("b"))
-    stage.claim("a", ANN)
-    return stage
+def held() -> TaskDriver:
+    driver = given(step("a"), step("b"))
+    driver.claim("a", ANN)
+    return driver
 
 
 @pytest.mark.spec("TB-501")
@@ -66,10 +66,10 @@ def held() -> Stage:
 def test_whoever_is_neither_orchestrator_nor_worker_has_no_task_tools(
     role: Role, command: Command
 ) -> None:
-    stage = held()
+    driver = held()
     # Not even under the holder's own run id and scope.
     other = replace(ANN, role=role)
-    assert stage.refuses(command, other) is Code.TOOL_NOT_AVAILABLE
+    assert driver.refuses(command, other) is Code.TOOL_NOT_AVAILABLE
 
 
 @pytest.mark.spec("TB-501")
@@ -118,20 +118,20 @@ def test_a_worker_creates_no_task() -> None:
     ids=["another worker", "another run of it", "another Task", "no dispatch"],
 )
 def test_only_the_run_that_claimed_writes_to_the_step(stranger: Actor) -> None:
-    stage = held()
-    assert stage.refuses(setting("a", "completed"), stranger) is Code.PERMISSION_DENIED
+    driver = held()
+    assert driver.refuses(setting("a", "completed"), stranger) is Code.PERMISSION_DENIED
     renew = RenewLease(task_id=TASK, step_id="a")
-    assert stage.refuses(renew, stranger) is Code.PERMISSION_DENIED
+    assert driver.refuses(renew, stranger) is Code.PERMISSION_DENIED
 
 
 @pytest.mark.spec("TB-503")
 def test_a_worker_may_do_what_its_run_is_for() -> None:
-    stage = given(step("a"))
-    assert query_steps(stage.task, QuerySteps(task_id=TASK), ANN).steps
-    stage.claim("a", ANN)
-    stage.set("a", "running", ANN, result_summary="Half")
-    stage.set("a", "completed", ANN, result_summary="CommittedPrefix", artifact_ids=("x",))
-    a = stage.step("a")
+    driver = given(step("a"))
+    assert query_steps(driver.task, QuerySteps(task_id=TASK), ANN).steps
+    driver.claim("a", ANN)
+    driver.set("a", "running", ANN, result_summary="Half")
+    driver.set("a", "completed", ANN, result_summary="CommittedPrefix", artifact_ids=("x",))
+    a = driver.step("a")
     assert (a.result_summary, a.artifact_ids) == ("CommittedPrefix", ("x",))
 
 
@@ -147,30 +147,30 @@ def test_no_command_has_a_field_for_the_actor() -> None:
 @pytest.mark.spec("TB-504")
 @pytest.mark.parametrize("field", ["actor_agent_id", "actor_run_id", "role", "run_id"])
 def test_an_actor_that_a_model_sends_is_refused(field: str) -> None:
-    stage = held()
+    driver = held()
     sent = {"op": "delete_step", "step_id": "b", field: "boss-1"}
-    error = stage.refusal(updating(sent))
+    error = driver.refusal(updating(sent))
     assert (error.code, error.details["field"]) == (Code.VALIDATION_ERROR, field)
 
 
 @pytest.mark.spec("TB-504")
 def test_the_actor_in_the_log_is_the_run_and_not_the_text() -> None:
-    stage = given(step("a"))
-    stage.claim("a", BOB)
-    a = stage.step("a")
+    driver = given(step("a"))
+    driver.claim("a", BOB)
+    a = driver.step("a")
     assert (a.claimed_by_agent_id, a.claimed_by_run_id) == ("bob", "bob-1")
 
 
 @pytest.mark.spec("TB-507")
 def test_the_orchestrator_passes_the_same_checks_as_everyone() -> None:
-    stage = given(step("a"), step("b", "a"))
+    driver = given(step("a"), step("b", "a"))
     claim = ClaimStep(task_id=TASK, step_id="a")
     circle = {"op": "add_dependency", "step_id": "a", "depends_on_step_id": "b"}
 
-    assert stage.refuses(claim) is Code.PERMISSION_DENIED
-    assert stage.refuses(setting("b", "completed")) is Code.INVALID_TRANSITION
-    assert stage.refuses(updating(circle)) is Code.DEPENDENCY_CYCLE
-    assert stage.refuses(setting("ghost", "completed")) is Code.STEP_NOT_FOUND
+    assert driver.refuses(claim) is Code.PERMISSION_DENIED
+    assert driver.refuses(setting("b", "completed")) is Code.INVALID_TRANSITION
+    assert driver.refuses(updating(circle)) is Code.DEPENDENCY_CYCLE
+    assert driver.refuses(setting("ghost", "completed")) is Code.STEP_NOT_FOUND
 
 
 @pytest.mark.spec("TB-609")

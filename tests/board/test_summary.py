@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from taskloom.board import FailTask, summarise
 from taskloom.board.summary import BUDGET_BYTES
-from tests.board.stage import ANN, BOB, TASK, given, step, worker
+from tests.board.task_driver import ANN, BOB, TASK, given, step, worker
 
 TITLES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=300).filter(
     lambda text: bool(text.strip())
@@ -18,15 +18,15 @@ TITLES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size
 @for_all(titles=st.lists(TITLES, min_size=1, max_size=40), budget=st.integers(0, 3_000))
 @settings(max_examples=150)
 def test_a_summary_never_exceeds_its_budget(titles: list[str], budget: int) -> None:
-    stage = given(*(step(f"s{at}", title=title) for at, title in enumerate(titles)))
-    assert len(summarise(stage.task, budget_bytes=budget).text.encode()) <= budget
+    driver = given(*(step(f"s{at}", title=title) for at, title in enumerate(titles)))
+    assert len(summarise(driver.task, budget_bytes=budget).text.encode()) <= budget
 
 
 @pytest.mark.spec("TB-618")
 def test_a_big_task_is_counted_and_says_how_to_ask_for_the_rest() -> None:
-    stage = given(*(step(f"s{at}", title="word " * 50) for at in range(2_000)))
+    driver = given(*(step(f"s{at}", title="word " * 50) for at in range(2_000)))
 
-    summary = summarise(stage.task)
+    summary = summarise(driver.task)
 
     assert len(summary.text.encode()) <= BUDGET_BYTES
     assert "steps: 2000 ready" in summary.text
@@ -41,31 +41,31 @@ def test_a_big_task_is_counted_and_says_how_to_ask_for_the_rest() -> None:
 @pytest.mark.spec("TB-618")
 def test_what_needs_somebody_comes_first() -> None:
     names = ("waits", "ready", "failed", "claimed", "running", "blocked", "done")
-    stage = given(*map(step, names)).complete("done")
-    stage.update({"op": "add_dependency", "step_id": "waits", "depends_on_step_id": "ready"})
+    driver = given(*map(step, names)).complete("done")
+    driver.update({"op": "add_dependency", "step_id": "waits", "depends_on_step_id": "ready"})
     for name, run in (("claimed", ANN), ("running", BOB), ("blocked", worker("cat-1"))):
-        stage.claim(name, run)
-    stage.set("running", "running", BOB)
-    stage.set("blocked", "blocked", worker("cat-1"), reason="Which colour?")
-    stage.set("failed", "failed", reason="No paint")
+        driver.claim(name, run)
+    driver.set("running", "running", BOB)
+    driver.set("blocked", "blocked", worker("cat-1"), reason="Which colour?")
+    driver.set("failed", "failed", reason="No paint")
 
-    lines = summarise(stage.task).text.splitlines()
+    lines = summarise(driver.task).text.splitlines()
 
     order = [line.split()[1] for line in lines if line.startswith("- ")]
     assert order == ["blocked", "running", "claimed", "failed", "ready", "waits"]
     assert "- blocked [blocked] BLOCKED (Which colour?)" in lines
     assert "- running [running] RUNNING by bob" in lines
     assert "- waits [pending] WAITS waits for 1" in lines
-    assert summarise(stage.task).left_out == 0
+    assert summarise(driver.task).left_out == 0
 
 
 @pytest.mark.spec("TB-311", "TB-209")
 def test_diagnostics_and_the_outcome_are_in_the_summary() -> None:
-    stage = given(step("a"))
-    stage.set("a", "failed", reason="No")
-    assert "stalled" in summarise(stage.task).text
-    stage.set("a", "pending")
-    stage.complete("a")
-    assert "completeable" in summarise(stage.task).text
-    stage.do(FailTask(task_id=TASK, reason="Out of money"))
-    assert "reason: Out of money" in summarise(stage.task).text
+    driver = given(step("a"))
+    driver.set("a", "failed", reason="No")
+    assert "stalled" in summarise(driver.task).text
+    driver.set("a", "pending")
+    driver.complete("a")
+    assert "completeable" in summarise(driver.task).text
+    driver.do(FailTask(task_id=TASK, reason="Out of money"))
+    assert "reason: Out of money" in summarise(driver.task).text

@@ -18,48 +18,48 @@ from taskloom.board import (
     view_task,
 )
 from taskloom.errors import Code, RefusedError
-from tests.board.stage import ANN, BOSS, TASK, Stage, facts, setting, step, updating
+from tests.board.task_driver import ANN, BOSS, TASK, TaskDriver, facts, setting, step, updating
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=40)
 """All of Unicode, lone surrogates too."""
 
-Write = Callable[[str], Stage]
+Write = Callable[[str], TaskDriver]
 Read = Callable[[Task], object]
 
 
-def new(text: str = "T", summary: str = "", **of_step: Any) -> Stage:  # noqa: ANN401  # as NewStep
+def new(text: str = "T", summary: str = "", **of_step: Any) -> TaskDriver:  # noqa: ANN401  # as NewStep
     first = step("a", **of_step)
-    return Stage(
+    return TaskDriver(
         CreateTask(task_id=TASK, wal_name=TASK, title=text, summary=summary, steps=(first,))
     )
 
 
-def updated(operation: dict[str, object]) -> Stage:
-    stage = new()
-    stage.do(updating(operation))
-    return stage
+def updated(operation: dict[str, object]) -> TaskDriver:
+    driver = new()
+    driver.do(updating(operation))
+    return driver
 
 
-def by_worker(**sent: object) -> Stage:
-    stage = new()
-    stage.claim("a", ANN)
-    stage.do(setting("a", sent.pop("status", None), **sent), ANN)  # pyright: ignore[reportArgumentType]  # a status or None
-    return stage
+def by_worker(**sent: object) -> TaskDriver:
+    driver = new()
+    driver.claim("a", ANN)
+    driver.do(setting("a", sent.pop("status", None), **sent), ANN)  # pyright: ignore[reportArgumentType]  # a status or None
+    return driver
 
 
-def ended(command: Any) -> Stage:  # noqa: ANN401  # one of three commands
-    stage = new()
+def ended(command: Any) -> TaskDriver:  # noqa: ANN401  # one of three commands
+    driver = new()
     if isinstance(command, CompleteTask):
-        stage.complete("a")
-    stage.do(command, BOSS)
-    return stage
+        driver.complete("a")
+    driver.do(command, BOSS)
+    return driver
 
 
-def added(text: str, field: str) -> Stage:
+def added(text: str, field: str) -> TaskDriver:
     return updated({"op": "add_step", "step": {"step_id": "b", "title": "B", field: text}})
 
 
-def changed(text: str, field: str) -> Stage:
+def changed(text: str, field: str) -> TaskDriver:
     return updated({"op": "update_step", "step_id": "a", "fields": {field: text}})
 
 
@@ -152,14 +152,14 @@ def check_refusal(field: str, text: str, refused: RefusedError) -> None:
 def test_a_text_comes_back_as_it_was_or_is_refused(field: str, text: str) -> None:
     write, read = FIELDS[field]
     try:
-        stage = write(text)
+        driver = write(text)
     except RefusedError as refused:
         check_refusal(field, text, refused)
         return
     assert is_unicode(text)
-    assert read(stage.task) == text
-    again = stage.replayed()
-    assert facts(again) == facts(stage.task)
+    assert read(driver.task) == text
+    again = driver.replayed()
+    assert facts(again) == facts(driver.task)
     view_task(again, "")
     view_step(again.steps["a"])
     assert summarise(again).text.encode()
@@ -171,12 +171,12 @@ def test_a_text_comes_back_as_it_was_or_is_refused(field: str, text: str) -> Non
 def test_any_text_as_an_id_is_safe_or_refused(text: str) -> None:
     safe = 0 < len(text) <= 80 and set(text) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_")
     operation = {"op": "add_step", "step": {"step_id": text, "title": "T"}}
-    stage = new()
+    driver = new()
     if safe and text != "a":
-        stage.do(updating(operation))
-        assert text in stage.replayed().steps
+        driver.do(updating(operation))
+        assert text in driver.replayed().steps
     else:
-        assert stage.refuses(updating(operation)) is Code.VALIDATION_ERROR
+        assert driver.refuses(updating(operation)) is Code.VALIDATION_ERROR
 
 
 @pytest.mark.spec("TB-124", "TB-619")
@@ -184,7 +184,7 @@ def test_any_text_as_an_id_is_safe_or_refused(text: str) -> None:
 @example("\ud83d")
 @settings(max_examples=100)
 def test_an_answer_about_any_text_can_itself_be_sent(text: str) -> None:
-    stage = new()
+    driver = new()
     wrong: list[object] = [
         updating({"op": f"x{text}"}),
         updating({"op": "update_task", "title": "T", f"x{text}": 1}),
@@ -192,6 +192,6 @@ def test_an_answer_about_any_text_can_itself_be_sent(text: str) -> None:
         CancelTask(task_id=TASK, reason=f"{text}\ud83d"),
     ]
     for command in wrong:
-        error = stage.refusal(command)
+        error = driver.refusal(command)
         for word in (error.message, *error.details.values()):
             assert is_unicode(str(word))

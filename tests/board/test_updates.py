@@ -20,7 +20,7 @@ from taskloom.board import (
 )
 from taskloom.board import events as ev
 from taskloom.errors import Code
-from tests.board.stage import ANN, Stage, facts, given, names, step, updating
+from tests.board.task_driver import ANN, TaskDriver, facts, given, names, step, updating
 
 Raw = dict[str, object]
 
@@ -42,19 +42,19 @@ def content(step_id: str, **fields: object) -> Raw:
     return {"op": "update_step", "step_id": step_id, "fields": fields}
 
 
-def stage_with_failed() -> Stage:
+def stage_with_failed() -> TaskDriver:
     """`a` failed, `b` waits for it, `c` is ready, `d` is claimed."""
-    stage = given(step("a"), step("b", "a"), step("c"), step("d"))
-    stage.set("a", "failed", reason="No")
-    stage.claim("d", ANN)
-    return stage
+    driver = given(step("a"), step("b", "a"), step("c"), step("d"))
+    driver.set("a", "failed", reason="No")
+    driver.claim("d", ANN)
+    return driver
 
 
 @pytest.mark.spec("TB-604", "TB-605")
 def test_all_eight_operations_in_one_update() -> None:
-    stage = stage_with_failed()
+    driver = stage_with_failed()
 
-    events = stage.update(
+    events = driver.update(
         {"op": "update_task", "title": "New title", "summary": "New summary"},
         add("e", "c"),
         content("c", title="C2", required=False),
@@ -72,20 +72,20 @@ def test_all_eight_operations_in_one_update() -> None:
         "task_step_cancelled c",
         "task_step_ready a",
     ]
-    assert (stage.task.title, stage.task.summary) == ("New title", "New summary")
-    assert stage.statuses() == {"a": "ready", "c": "cancelled", "d": "claimed", "e": "pending"}
-    assert stage.step("e").depends_on_step_ids == ("d",)
-    assert facts(stage.replayed()) == facts(stage.task)
+    assert (driver.task.title, driver.task.summary) == ("New title", "New summary")
+    assert driver.statuses() == {"a": "ready", "c": "cancelled", "d": "claimed", "e": "pending"}
+    assert driver.step("e").depends_on_step_ids == ("d",)
+    assert facts(driver.replayed()) == facts(driver.task)
 
 
 @pytest.mark.spec("TB-604")
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_one_failing_operation_undoes_all_and_is_named(place: int) -> None:
-    stage = given(step("a"), step("b"))
+    driver = given(step("a"), step("b"))
     operations = [content("a", title="New"), add("c", "a")]
     operations.insert(place, act("reopen", "b"))
 
-    error = stage.refusal(updating(*operations))
+    error = driver.refusal(updating(*operations))
 
     assert error.code is Code.INVALID_TRANSITION
     assert error.details["index"] == place
@@ -94,9 +94,9 @@ def test_one_failing_operation_undoes_all_and_is_named(place: int) -> None:
 
 @pytest.mark.spec("TB-604", "TB-206")
 def test_a_circle_closed_by_an_update_names_the_operation_that_closed_it() -> None:
-    stage = given(step("a"), step("b", "a"), step("c", "b"))
+    driver = given(step("a"), step("b", "a"), step("c", "b"))
 
-    error = stage.refusal(updating(content("b", title="B2"), depend("a", "c"), add("d")))
+    error = driver.refusal(updating(content("b", title="B2"), depend("a", "c"), add("d")))
 
     assert error.code is Code.DEPENDENCY_CYCLE
     assert error.details["index"] == 1
@@ -105,26 +105,26 @@ def test_a_circle_closed_by_an_update_names_the_operation_that_closed_it() -> No
 
 @pytest.mark.spec("TB-604", "TB-206")
 def test_an_unknown_dependency_is_found_at_the_end_and_named_with_its_operation() -> None:
-    stage = given(step("a"), step("b"))
+    driver = given(step("a"), step("b"))
 
-    error = stage.refusal(updating(content("a", title="A2"), depend("b", "ghost")))
+    error = driver.refusal(updating(content("a", title="A2"), depend("b", "ghost")))
     assert (error.code, error.details["index"]) == (Code.STEP_NOT_FOUND, 1)
     assert error.details["step_id"] == "ghost"
 
     # What is missing at first may be added by a later operation.
-    stage.update(depend("b", "late"), add("late"))
-    assert stage.statuses()["b"] == "pending"
+    driver.update(depend("b", "late"), add("late"))
+    assert driver.statuses()["b"] == "pending"
 
 
 @pytest.mark.spec("TB-604")
 def test_operations_see_what_the_ones_before_them_did() -> None:
-    stage = given(step("a"))
-    assert stage.refuses(updating(depend("b", "a"), add("b"))) is Code.STEP_NOT_FOUND
-    assert stage.refuses(updating(add("b"), add("b"))) is Code.VALIDATION_ERROR
+    driver = given(step("a"))
+    assert driver.refuses(updating(depend("b", "a"), add("b"))) is Code.STEP_NOT_FOUND
+    assert driver.refuses(updating(add("b"), add("b"))) is Code.VALIDATION_ERROR
     gone_twice = updating(add("b"), act("delete", "b"), act("delete", "b"))
-    assert stage.refuses(gone_twice) is Code.STEP_NOT_FOUND
-    stage.update(add("b"), depend("b", "a"), act("cancel", "b"))
-    assert stage.statuses() == {"a": "ready", "b": "cancelled"}
+    assert driver.refuses(gone_twice) is Code.STEP_NOT_FOUND
+    driver.update(add("b"), depend("b", "a"), act("cancel", "b"))
+    assert driver.statuses() == {"a": "ready", "b": "cancelled"}
 
 
 @pytest.mark.spec("TB-605")
@@ -159,9 +159,9 @@ def test_typed_operations_mean_the_same_as_written_ones() -> None:
 
 @pytest.mark.spec("TB-606")
 def test_the_event_holds_the_operations_and_not_the_dag() -> None:
-    stage = given(*(step(f"s{at}") for at in range(50)))
+    driver = given(*(step(f"s{at}") for at in range(50)))
 
-    (event,) = stage.update(content("s7", title="Seven"))
+    (event,) = driver.update(content("s7", title="Seven"))
 
     assert event == Event(ev.TaskUpdated([content("s7", title="Seven")], []))
 
@@ -195,31 +195,31 @@ COMBINATIONS = {
 @pytest.mark.spec("TB-622")
 @pytest.mark.parametrize("operations", COMBINATIONS.values(), ids=COMBINATIONS.keys())
 def test_every_sequence_of_operations_replays_to_the_same_state(operations: list[Raw]) -> None:
-    stage = stage_with_failed()
-    assert stage.task.index.facts()  # From here on the index has to follow.
+    driver = stage_with_failed()
+    assert driver.task.index.facts()  # From here on the index has to follow.
 
-    stage.update(*operations)
+    driver.update(*operations)
 
-    again = stage.replayed()
-    assert facts(again) == facts(stage.task)
-    assert again.index.facts() == stage.task.index.facts()
+    again = driver.replayed()
+    assert facts(again) == facts(driver.task)
+    assert again.index.facts() == driver.task.index.facts()
 
 
 @pytest.mark.spec("TB-622", "TB-606")
 def test_status_changes_inside_an_update_have_their_own_events_once() -> None:
-    stage = stage_with_failed()
-    events = stage.update(act("reopen", "a"), act("cancel", "a"))
+    driver = stage_with_failed()
+    events = driver.update(act("reopen", "a"), act("cancel", "a"))
 
     assert names(events) == ["task_updated", "task_step_reopened a", "task_step_cancelled a"]
     assert isinstance(events[2].payload, ev.StepCancelled)
     assert events[2].payload.previous_status is StepStatus.PENDING
-    assert stage.task.counts[StepStatus.CANCELLED] == 1
+    assert driver.task.counts[StepStatus.CANCELLED] == 1
 
 
 @pytest.mark.spec("TB-622")
 def test_the_events_of_a_deleted_step_go_with_it() -> None:
-    stage = stage_with_failed()
-    events = stage.update(
+    driver = stage_with_failed()
+    events = driver.update(
         depend("b", "a", "remove"), act("reopen", "a"), act("cancel", "a"), act("delete", "a")
     )
     assert names(events) == ["task_updated", "task_step_ready b"]
@@ -227,8 +227,8 @@ def test_the_events_of_a_deleted_step_go_with_it() -> None:
 
 @pytest.mark.spec("TB-623")
 def test_a_malformed_operation_is_told_before_anything_else() -> None:
-    stage = given(step("a"))
-    error = stage.refusal(updating(act("reopen", "a"), act("delete", "ghost"), {"op": "fly"}))
+    driver = given(step("a"))
+    error = driver.refusal(updating(act("reopen", "a"), act("delete", "ghost"), {"op": "fly"}))
     assert (error.code, error.details["path"]) == (Code.VALIDATION_ERROR, "$.operations[2].op")
 
 

@@ -16,8 +16,8 @@ from taskloom.codec import ReferenceReplay, Replay
 from taskloom.errors import Code, DamagedLogError
 from taskloom.log import JsonlLog
 from taskloom.runtime import ListTasks, TaskWriters
-from tests.board.stage import facts
-from tests.crash.scripts import BOSS, scenario, updating
+from tests.board.task_driver import facts
+from tests.crash.known_logs import BOSS, scenario, updating
 
 FIXTURES: Final = Path(__file__).parent / "fixtures"
 NAMES: Final = tuple(path.name for path in sorted(FIXTURES.glob("reference-*.wal.jsonl")))

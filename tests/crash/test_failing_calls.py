@@ -1,6 +1,6 @@
 """Every call to the disk fails once, in every way it can; then the process goes on, or another.
 
-The script is played with its k-th call failing, for k = 1, 2, 3… until it passes without a
+The script runs with its k-th call failing, for k = 1, 2, 3… until it passes without a
 failure. After each: what was acknowledged is there, what was denied is not, the next attempt
 works or says `storage_error`, and the numbers are dense.
 """
@@ -14,7 +14,15 @@ import pytest
 from taskloom.errors import DamagedLogError, TaskloomError
 from taskloom.log import Disk
 from taskloom.testing import Crashed, Fault, FaultyDisk, MemoryDisk
-from tests.crash.play import Account, Player, acts, attempt, check, resend, tear
+from tests.crash.acknowledgements import (
+    Acknowledgements,
+    SessionProcess,
+    attempt,
+    check,
+    commands,
+    resend,
+    tear,
+)
 
 CASES_MIN: Final = 1_500
 ERRORS: Final = (Fault.EIO, Fault.ENOSPC, Fault.EINTR, Fault.EROFS, Fault.FULL, Fault.SHORT_WRITE)
@@ -52,38 +60,40 @@ class Faults:
     def disk(self) -> Disk:
         return self.outer or self.inner
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """A full disk has room again; a second fault is still to come."""
         self.inner.repair()
 
 
-def play(storage: MemoryDisk, disk: Disk, account: Account, mend: Callable[[], None]) -> None:
-    """The whole script through one disk, with a torn tail in the middle of it."""
-    player = Player(disk, account)
-    attempt(player.session.resume)
-    for number, (command, actor) in enumerate(acts()):
+def run_all(
+    storage: MemoryDisk, disk: Disk, account: Acknowledgements, repair: Callable[[], None]
+) -> None:
+    """All commands through one disk, with a torn tail in the middle of it."""
+    process = SessionProcess(disk, account)
+    attempt(process.session.resume)
+    for number, (command, actor) in enumerate(commands()):
         if command.command_id in account.acknowledged:
             continue
         if number == 6:
             tear(storage, "one")
-        resend(player, [(command, actor)], mend)
+        resend(process, [(command, actor)], repair)
         if number == 4:
-            attempt(player.session.found)
-    player.session.close()
+            attempt(process.session.found)
+    process.session.close()
 
 
 def case(storage: MemoryDisk, first: Fault, at: int, second: tuple[Fault, int] | None) -> bool:
-    """Play with these faults; tell whether the script came as far as the first."""
+    """Run with these faults; tell whether the run came as far as the first."""
     process = storage.another_process()
-    faults, account = Faults(process, first, at, second), Account()
+    faults, account = Faults(process, first, at, second), Acknowledgements()
     try:
-        play(storage, faults.disk, account, faults.mend)
+        run_all(storage, faults.disk, account, faults.repair)
     except Crashed:
         process.kill()
         check(storage, account)
-        play(storage, storage.another_process(), account, lambda: None)
+        run_all(storage, storage.another_process(), account, lambda: None)
     check(storage, account)
-    assert len(account.acknowledged) == len(acts())
+    assert len(account.acknowledged) == len(commands())
     return faults.inner.has_failed
 
 

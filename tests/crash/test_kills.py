@@ -12,7 +12,7 @@ import pytest
 
 from taskloom.log import JsonlLog
 from taskloom.runtime import restore
-from tests.crash import victim
+from tests.crash import killed_process
 
 ROUNDS: Final = {1: 100, 64: 100, 2_000: 100}
 SECONDS_MAX: Final = 40.0
@@ -20,19 +20,19 @@ SECONDS_MAX: Final = 40.0
 ROUNDS_PER_LOG: Final = 10
 
 
-class Nursery:
+class Killer:
     """A process that brings up victims and kills them."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, victim.__file__],
+            [sys.executable, killed_process.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
     def kill_one(self, project: Path, batch: int, acks: int, *, watch: bool) -> int:
-        """Return the last line that the victim acknowledged."""
+        """Return the last line that the killed process acknowledged."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{project} {batch} {acks} {int(watch)}\n")
@@ -57,13 +57,13 @@ def kill_rounds(tmp_path: Path, batch: int, rounds: int, until: float) -> Seen:
     """Kill round after round, ten on each log, and read what is left after each."""
     chance = Random(batch)
     seen = Seen(0, 0, 0)
-    with Nursery() as nursery:
+    with Killer() as killer:
         for number in range(rounds):
             if number >= ROUNDS_PER_LOG and perf_counter() > until:
                 break
             project = tmp_path / f"{batch}-{number // ROUNDS_PER_LOG}"
             acks = chance.randint(1, max(1, 40 // batch))
-            last = nursery.kill_one(project, batch, acks, watch=number % 2 == 0)
+            last = killer.kill_one(project, batch, acks, watch=number % 2 == 0)
             torn = read_after_kill(project, last)
             seen = Seen(seen.kills + 1, seen.torn + torn, seen.lines + last)
     return seen

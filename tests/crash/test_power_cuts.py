@@ -20,8 +20,16 @@ from taskloom.log import JsonlLog
 from taskloom.runtime import restore
 from taskloom.testing import Crashed, Fault, FaultyDisk, MemoryDisk
 from taskloom.testing.log_contract import some_lines
-from tests.crash.play import SESSION, Account, Act, Player, check, logs, wal_path
-from tests.crash.scripts import BOSS, step, updating, worker
+from tests.crash.acknowledgements import (
+    SESSION,
+    Acknowledgements,
+    Sent,
+    SessionProcess,
+    check,
+    logs,
+    wal_path,
+)
+from tests.crash.known_logs import BOSS, step, updating, worker
 
 STATES_MIN: Final = 20_000
 TRIES: Final = 5_800
@@ -48,12 +56,12 @@ class NeverSyncsNames(MemoryDisk):
         return NeverSyncsNames(self._storage)
 
 
-def groups() -> list[list[Act]]:
+def groups() -> list[list[Sent]]:
     """Commands by the write they share."""
     long = "a result that goes over many sectors " * 150
     steps = tuple(step(f"s{n}", summary="x" * 250) for n in range(16))
     runs = [worker(f"run-{n}", "one") for n in range(6)]
-    found: list[list[Act]] = [
+    found: list[list[Sent]] = [
         [(CreateTask(task_id="one", wal_name="one", title="One", steps=steps), BOSS)],
         [(ClaimStep(task_id="one", step_id=f"s{n}"), runs[n]) for n in range(6)],
         [(_done(n, long), runs[n]) for n in range(4)],
@@ -82,15 +90,15 @@ def _done(number: int, result: str) -> UpdateStep:
     )
 
 
-def play(player: Player) -> None:
+def run_all(process: SessionProcess) -> None:
     """Send each group so that it shares one sync."""
-    account = player.account
+    account = process.account
     for group in groups():
         first, actor = group[0]
         if isinstance(first, CreateTask):
-            player.send(first, actor)
+            process.send(first, actor)
             continue
-        writer = player.session.writer(first.task_id)
+        writer = process.session.writer(first.task_id)
         named = [(command.command_id or "", command, actor) for command, actor in group]
         account.doubtful.update(command_id for command_id, _, _ in named)
         pending_answers = [
@@ -103,14 +111,14 @@ def play(player: Player) -> None:
             account.note(command_id, pending.result())
 
 
-def moments(make: Callable[[], MemoryDisk]) -> Iterator[tuple[MemoryDisk, Account]]:
+def moments(make: Callable[[], MemoryDisk]) -> Iterator[tuple[MemoryDisk, Acknowledgements]]:
     """The disk just before and just after each call of the script."""
     for at in count(1):
         for fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER):
-            disk, account = make(), Account()
+            disk, account = make(), Acknowledgements()
             faulty = FaultyDisk(disk, fault, at=at)
             try:
-                play(Player(faulty, account))
+                run_all(SessionProcess(faulty, account))
             except Crashed:
                 yield disk, account
             if not faulty.has_failed:
@@ -130,15 +138,15 @@ def states(disk: MemoryDisk, tries: int) -> Iterator[MemoryDisk]:
 
 def decision_ends() -> dict[str, set[int]]:
     """Where the decisions of the script end, by Task: known from a run without a fault."""
-    account = Account()
-    play(Player(MemoryDisk(), account))
+    account = Acknowledgements()
+    run_all(SessionProcess(MemoryDisk(), account))
     ends: dict[str, set[int]] = {"one": set(), "two": set()}
     for receipt in account.acknowledged.values():
         ends[receipt.task_id].add(receipt.seq)
     return ends
 
 
-def check_quickly(disk: MemoryDisk, account: Account, ends: dict[str, set[int]]) -> None:
+def check_quickly(disk: MemoryDisk, account: Acknowledgements, ends: dict[str, set[int]]) -> None:
     """Open each log, compare how far it goes, and append to it."""
     log = JsonlLog(SESSION, disk=disk)
     promised = {receipt.task_id: receipt.seq for receipt in account.acknowledged.values()}
@@ -159,20 +167,20 @@ def check_quickly(disk: MemoryDisk, account: Account, ends: dict[str, set[int]])
         wal.close()
 
 
-def check_fully(disk: MemoryDisk, account: Account) -> None:
+def check_fully(disk: MemoryDisk, account: Acknowledgements) -> None:
     """Open what is left as a session does, ask again for what is in doubt, and go on working."""
-    mine = Account(dict(account.acknowledged), set(account.denied), set(account.doubtful))
-    player = Player(disk, mine)
-    player.session.resume()
+    mine = Acknowledgements(dict(account.acknowledged), set(account.denied), set(account.doubtful))
+    process = SessionProcess(disk, mine)
+    process.session.resume()
     for lines in logs(disk).values():
         ended = lines[-1].payload.type in TERMINAL_EVENTS
-        assert (player.session.known(lines[0].task_id) is None) == ended
+        assert (process.session.known(lines[0].task_id) is None) == ended
     check(disk, mine)
     for command, actor in (act for group in groups() for act in group):
         if command.command_id in mine.doubtful:
-            assert player.send(command, actor) is not None
+            assert process.send(command, actor) is not None
     check(disk, mine)
-    player.session.close()
+    process.session.close()
 
 
 def count_states(tries: int, make: Callable[[], MemoryDisk] = MemoryDisk) -> int:
@@ -219,9 +227,9 @@ def test_without_syncs_a_power_cut_takes_what_was_acknowledged(
         count_states(10, make)
 
 
-def test_the_session_directory_is_where_the_script_plays() -> None:
-    disk, account = MemoryDisk(), Account()
-    play(Player(disk, account))
+def test_the_session_directory_is_where_the_script_runs() -> None:
+    disk, account = MemoryDisk(), Acknowledgements()
+    run_all(SessionProcess(disk, account))
     assert {path.parent for path in disk.files()} == {SESSION}
     assert len(account.acknowledged) == sum(map(len, groups()))
     check_fully(disk, account)
@@ -230,15 +238,15 @@ def test_the_session_directory_is_where_the_script_plays() -> None:
 @pytest.mark.spec("TB-114", "TB-117")
 def test_a_task_whose_end_is_torn_is_still_active_at_resume() -> None:
     """Its last line is whole and says that it ended; but a sector before it is missing."""
-    disk, account = MemoryDisk(), Account()
-    play(Player(disk, account))
+    disk, account = MemoryDisk(), Acknowledgements()
+    run_all(SessionProcess(disk, account))
     data = disk.content(wal_path("one"))
     written = data.rindex(b'"op":"update_task"')
     at = -(-written // 512) * 512
     left = MemoryDisk()
     left.put(wal_path("one"), data[:at] + bytes(512) + data[at + 512 :])
-    player = Player(left, Account())
-    player.session.resume()
-    assert player.session.known("one") is not None
-    assert player.board.get("one", BOSS).status == "running"
-    player.session.close()
+    process = SessionProcess(left, Acknowledgements())
+    process.session.resume()
+    assert process.session.known("one") is not None
+    assert process.board.get("one", BOSS).status == "running"
+    process.session.close()

@@ -16,8 +16,8 @@ from taskloom.errors import StorageError
 from taskloom.log import Disk, JsonlLog
 from taskloom.runtime import restore
 from taskloom.testing import Crashed, Fault, FaultyDisk, MemoryDisk
-from tests.crash.play import SESSION, wal_path
-from tests.crash.scripts import SCENARIO_NAMES, End, Scenario, scenario
+from tests.crash.acknowledgements import SESSION, wal_path
+from tests.crash.known_logs import SCENARIO_NAMES, End, Scenario, scenario
 
 CASES_MIN: Final = 5_000
 

@@ -20,9 +20,9 @@ from taskloom.board import (
 )
 from taskloom.codec import Chain, EventAuthor, Replay, encode
 from taskloom.errors import Code
-from tests.board.stage import ANN, BOSS, Stage, facts, given, setting, step, updating
+from tests.board.task_driver import ANN, BOSS, TaskDriver, facts, given, setting, step, updating
 from tests.cli.program import taskloom
-from tests.runtime.staging import board_on, claim, create, put, raw_lines, wal
+from tests.runtime.boards import board_on, claim, create, put, raw_lines, wal
 
 DATA: dict[str, Any] = {"files": ["a.py", "ü"], "ok": True, "n": -3, "share": 0.5, "none": None}
 AUTHOR = EventAuthor("s1", "plan", "ev", "ann", "ann-1", datetime(2025, 1, 1, tzinfo=UTC))
@@ -45,8 +45,8 @@ def test_a_result_without_data_is_the_line_it_always_was() -> None:
 
 @pytest.mark.spec("LB-206")
 def test_a_plan_without_metadata_is_the_line_it_always_was() -> None:
-    stage = given(step("a"), step("b", "a", metadata={"page": 1}))
-    created = stage.log[0].payload
+    driver = given(step("a"), step("b", "a", metadata={"page": 1}))
+    created = driver.log[0].payload
     assert isinstance(created, TaskCreated)
     assert created.task.steps[0].metadata is None, "writing a line changes nothing in the event"
     (written,) = payloads(Event(created))
@@ -80,29 +80,29 @@ def test_data_is_kept_in_the_log_and_every_view_shows_it(tmp_path: Path) -> None
 @pytest.mark.spec("LB-206")
 def test_who_changes_the_data_of_a_view_changes_nothing_on_the_board() -> None:
     sent: dict[str, Any] = {"list": [1]}
-    stage = given(step("a", metadata=sent))
-    stage.claim("a", ANN)
-    stage.set("a", "completed", ANN, result_data=sent)
+    driver = given(step("a", metadata=sent))
+    driver.claim("a", ANN)
+    driver.set("a", "completed", ANN, result_data=sent)
     sent["list"].append(2)
-    view = view_step(stage.task.steps["a"])
+    view = view_step(driver.task.steps["a"])
     view.result_data["list"].append(3)
     view.metadata["list"].append(3)
-    again = view_step(stage.task.steps["a"])
+    again = view_step(driver.task.steps["a"])
     assert again.result_data == again.metadata == {"list": [1]}
-    assert facts(stage.replayed()) == facts(stage.task)
+    assert facts(driver.replayed()) == facts(driver.task)
 
 
 @pytest.mark.spec("LB-206")
 @pytest.mark.parametrize("data", [DATA, [], {}, "text", 0, False, 1.5, [[[None]]], 2**64 - 1])
 def test_what_json_can_hold_comes_back_equal_after_a_restart(data: object) -> None:
-    stage = given(step("a"))
-    stage.set("a", "completed", BOSS, result_data=data)
+    driver = given(step("a"))
+    driver.set("a", "completed", BOSS, result_data=data)
     replay = Replay()
-    for line in stage.log:
+    for line in driver.log:
         events = [Event(line.payload, line.step_id)]
         replay.add(bytes(encode(events, AUTHOR, Chain(), after=line.seq - 1, base=0)))
     assert replay.task is not None
-    assert replay.task.steps["a"].result_data == stage.step("a").result_data == data
+    assert replay.task.steps["a"].result_data == driver.step("a").result_data == data
 
 
 def containing_itself() -> object:
@@ -139,16 +139,16 @@ REFUSED: list[tuple[object, str, str]] = [
 @pytest.mark.spec("LB-206", "TB-208")
 @pytest.mark.parametrize(("data", "path", "why"), REFUSED)
 def test_what_json_cannot_hold_or_is_too_big_is_refused(data: object, path: str, why: str) -> None:
-    stage = given(step("a"), rules=Rules(data_bytes_max=60))
-    refused = stage.refusal(setting("a", "completed", result_data=data), BOSS)
+    driver = given(step("a"), rules=Rules(data_bytes_max=60))
+    refused = driver.refusal(setting("a", "completed", result_data=data), BOSS)
     assert (refused.code, refused.details["path"]) == (Code.VALIDATION_ERROR, path)
     assert why in refused.message
 
 
 @pytest.mark.spec("LB-206")
 def test_data_nested_without_end_is_refused() -> None:
-    stage = given(step("a"))
-    refused = stage.refusal(setting("a", "completed", result_data=deep()), BOSS)
+    driver = given(step("a"))
+    refused = driver.refusal(setting("a", "completed", result_data=deep()), BOSS)
     assert refused.details["path"] == "$.result_data"
     assert "deep" in refused.message
 
@@ -156,22 +156,22 @@ def test_data_nested_without_end_is_refused() -> None:
 @pytest.mark.spec("LB-206")
 @pytest.mark.parametrize("status", [None, "running", "blocked", "failed", "cancelled"])
 def test_data_belongs_to_a_completed_step(status: str | None) -> None:
-    stage = given(step("a"))
-    stage.claim("a", ANN)
-    refused = stage.refusal(setting("a", status, result_data=1), ANN)
+    driver = given(step("a"))
+    driver.claim("a", ANN)
+    refused = driver.refusal(setting("a", status, result_data=1), ANN)
     assert (refused.code, refused.details["path"]) == (Code.VALIDATION_ERROR, "$.result_data")
 
 
 @pytest.mark.spec("LB-103")
 def test_metadata_of_a_step_is_kept_and_can_be_replaced() -> None:
-    stage: Stage = given(step("a", metadata={"page": 1}), step("b"))
-    stage.update({"op": "update_step", "step_id": "a", "fields": {"metadata": {"page": 2}}})
-    stage.update({"op": "add_step", "step": {"step_id": "c", "title": "C", "metadata": {}}})
-    steps = stage.replayed().steps
+    driver: TaskDriver = given(step("a", metadata={"page": 1}), step("b"))
+    driver.update({"op": "update_step", "step_id": "a", "fields": {"metadata": {"page": 2}}})
+    driver.update({"op": "add_step", "step": {"step_id": "c", "title": "C", "metadata": {}}})
+    steps = driver.replayed().steps
     assert [steps[name].metadata for name in "abc"] == [{"page": 2}, None, {}]
     for wrong in ("text", [1], 7):
         add = {"op": "add_step", "step": {"step_id": "d", "title": "D", "metadata": wrong}}
-        refused = stage.refusal(updating(add), BOSS)
+        refused = driver.refusal(updating(add), BOSS)
         assert refused.details["path"] == "$.operations[0].step.metadata"
 
 

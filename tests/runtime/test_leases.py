@@ -11,8 +11,8 @@ from taskloom.board import DEFAULT_RULES, QuerySteps
 from taskloom.errors import Code
 from taskloom.runtime import ListTasks
 from taskloom.testing import FakeClock
-from tests.crash.scripts import BOSS, worker
-from tests.runtime.staging import ANN, BOB, board_on, claim, create, put, raw_lines, wal
+from tests.crash.known_logs import BOSS, worker
+from tests.runtime.boards import ANN, BOB, board_on, claim, create, put, raw_lines, wal
 
 LEASE = DEFAULT_RULES.lease
 

@@ -15,8 +15,8 @@ import pytest
 from taskloom import SyncBoard, open_board, open_board_sync
 from taskloom.board import EventType
 from taskloom.codec import Replay, decode
-from tests.runtime import racing
-from tests.runtime.racing import BOSS, Tally, race_threads, racing_task
+from tests.runtime import claim_race
+from tests.runtime.claim_race import BOSS, Tally, race_threads, racing_task
 
 STEPS: Final = 300
 LONG_S: Final = 120.0
@@ -43,7 +43,7 @@ def check(project: Path, tallies: Sequence[Tally], steps: int = STEPS) -> None:
 
 
 def start(project: Path, how: str, names: Sequence[str]) -> "subprocess.Popen[str]":
-    script = Path(racing.__file__)
+    script = Path(claim_race.__file__)
     return subprocess.Popen(
         [sys.executable, str(script), str(project), str(STEPS), how, *names],
         stdin=subprocess.PIPE,
@@ -148,7 +148,7 @@ async def test_tasks_and_threads_on_one_board_win_each_step_once(
 
         async def tasks() -> None:
             names = [f"a{n}" for n in range(16)]
-            tallies.extend(await racing.race_tasks_on(board, names, STEPS))
+            tallies.extend(await claim_race.race_tasks_on(board, names, STEPS))
 
         with anyio.fail_after(LONG_S):
             async with anyio.create_task_group() as group:

@@ -33,8 +33,8 @@ from taskloom.runtime import TaskWriters, session_dir
 from taskloom.runtime.task_writer import PendingAnswer
 from taskloom.runtime.write_lock import WouldBlockError
 from taskloom.testing import FakeClock, Fault, FaultyDisk, MemoryDisk
-from tests.crash.scripts import BOSS, updating, worker
-from tests.runtime.staging import ANN, BOB, LONG_S, board_on, claim, create, put, soon, state, wal
+from tests.crash.known_logs import BOSS, updating, worker
+from tests.runtime.boards import ANN, BOB, LONG_S, board_on, claim, create, put, soon, state, wal
 
 PROJECT: Final = Path("/p")
 HALF: Final = DEFAULT_RULES.lease / 2

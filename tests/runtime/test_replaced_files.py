@@ -23,8 +23,8 @@ from taskloom.board import DEFAULT_RULES
 from taskloom.log import OsDisk
 from taskloom.runtime import session_dir
 from taskloom.testing import Crashed, FakeClock, Fault, FaultyDisk, MemoryDisk
-from tests.crash.scripts import BOSS, new_task, step, updating
-from tests.runtime.staging import ANN, BOB, board_on, claim, create, wal
+from tests.crash.known_logs import BOSS, new_task, step, updating
+from tests.runtime.boards import ANN, BOB, board_on, claim, create, wal
 
 PROJECT: Final = Path("/p")
 TORN: Final = b'{"wal_seq":5,"session_id":"s1","event_id":"0'

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from tests.runtime.judging import live_and_judge
+from tests.runtime.simulation_checks import simulate
 
 SEEDS: Final = 120
 EVENTS: Final = 1_000
@@ -20,7 +20,7 @@ EVENTS: Final = 1_000
 def live_many(seeds: range) -> int:
     """Live from each seed, on two cores; return how many events there were."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        lives = pool.map(partial(live_and_judge, events=EVENTS), seeds, chunksize=5)
+        lives = pool.map(partial(simulate, events=EVENTS), seeds, chunksize=5)
         return sum(events for events, _ in lives)
 
 
@@ -41,7 +41,7 @@ def test_no_life_of_a_million_events_breaks_an_invariant(figure: Callable[[str],
 @pytest.mark.slow
 def test_the_same_seed_leaves_the_same_bytes() -> None:
     """Also in processes that hash strings differently."""
-    script = "from tests.runtime.judging import live_and_judge; print(*live_and_judge(7, 600))"
+    script = "from tests.runtime.simulation_checks import simulate; print(*simulate(7, 600))"
     said = {
         subprocess.run(
             [sys.executable, "-c", script],
@@ -56,6 +56,6 @@ def test_the_same_seed_leaves_the_same_bytes() -> None:
         ).stdout
         for hash_seed in ("1", "2")
     }
-    events, digest = live_and_judge(7, 600)
+    events, digest = simulate(7, 600)
     assert said == {f"{events} {digest}\n"}
-    assert live_and_judge(8, 600)[1] != digest
+    assert simulate(8, 600)[1] != digest

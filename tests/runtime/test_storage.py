@@ -19,8 +19,8 @@ from taskloom.errors import Code
 from taskloom.log import Durability
 from taskloom.runtime import session_dir
 from taskloom.testing import FakeClock, Fault, FaultyDisk
-from tests.crash.scripts import BOSS, updating
-from tests.runtime.staging import (
+from tests.crash.known_logs import BOSS, updating
+from tests.runtime.boards import (
     ANN,
     BOB,
     CountingDisk,

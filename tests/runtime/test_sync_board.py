@@ -10,8 +10,8 @@ import pytest
 from taskloom import Board, CompleteTask, Record, RefusedError, Role, SyncBoard, UpdateStep
 from taskloom.board import StepStatus
 from taskloom.errors import Code
-from tests.crash.scripts import BOSS
-from tests.runtime.staging import ANN, LONG_S, board_on, claim, create, put
+from tests.crash.known_logs import BOSS
+from tests.runtime.boards import ANN, LONG_S, board_on, claim, create, put
 
 
 def methods(board: type) -> dict[str, list[str]]:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from taskloom import CancelTask, CompleteTask, FailTask, RefusedError, SyncBoard
 from taskloom.errors import Code
 from taskloom.testing import FakeClock
-from tests.crash.scripts import BOSS, updating
-from tests.runtime.staging import ANN, board_on, claim, create, put, state
+from tests.crash.known_logs import BOSS, updating
+from tests.runtime.boards import ANN, board_on, claim, create, put, state
 
 TEXT = st.text(alphabet=st.characters(), min_size=0, max_size=60)
 """All of Unicode, lone surrogates included."""

@@ -40,7 +40,7 @@ from taskloom.board import (
     UpdateStep,
 )
 from taskloom.errors import RefusedError
-from tests.board.stage import BOSS, PLAIN, TASK, Stage, creating, facts, updating, worker
+from tests.board.task_driver import BOSS, PLAIN, TASK, TaskDriver, creating, facts, updating, worker
 
 ANSWER = "  "
 
@@ -82,45 +82,45 @@ class Scene:
     """The board a story is about."""
 
     def __init__(self) -> None:
-        self._stage: Stage | None = None
+        self._driver: TaskDriver | None = None
 
     @property
-    def stage(self) -> Stage:
-        assert self._stage is not None, "a story begins with create"
-        return self._stage
+    def driver(self) -> TaskDriver:
+        assert self._driver is not None, "a story begins with create"
+        return self._driver
 
     def check(self) -> None:
         """A replay of all that happened is the same board."""
-        if self._stage is not None:
-            assert facts(self.stage.replayed()) == facts(self.stage.task)
+        if self._driver is not None:
+            assert facts(self.driver.replayed()) == facts(self.driver.task)
 
     def answer(self, asked: Sequence[str]) -> Iterator[str]:
         who, *rest = shlex.split(asked[0][2:])
         if who == "show":
             return iter(self._show())
         if who == "wait":
-            self.stage.later(timedelta(minutes=float(rest[0].removesuffix("m"))))
-            return iter([f"it is {_plain(self.stage.now)}"])
+            self.driver.later(timedelta(minutes=float(rest[0].removesuffix("m"))))
+            return iter([f"it is {_plain(self.driver.now)}"])
         return self._ask(who, rest, asked[1:])
 
     def _ask(self, who: str, rest: list[str], operations: Sequence[str]) -> Iterator[str]:
-        before = len(self._stage.log) if self._stage else 0
+        before = len(self._driver.log) if self._driver else 0
         try:
             if rest[0] == "create":
-                self._stage = Stage(creating(*map(_step, rest[1:])))
+                self._driver = TaskDriver(creating(*map(_step, rest[1:])))
             else:
-                self.stage.do(_command(rest, operations), _actor(who))
+                self.driver.do(_command(rest, operations), _actor(who))
         except RefusedError as refused:
             yield f"no: {refused.code.value}: {refused.message}"
             return
-        for line in self.stage.log[before:]:
+        for line in self.driver.log[before:]:
             about = f" {line.step_id}" if line.step_id else ""
             yield f"{line.seq} {line.payload.type.value}{about}{_fields(line.payload)}"
-        if len(self.stage.log) == before:
+        if len(self.driver.log) == before:
             yield "yes, and nothing to write"
 
     def _show(self) -> Iterator[str]:
-        task = self.stage.task
+        task = self.driver.task
         marks = [name for name in ("stalled", "completeable") if getattr(task, f"is_{name}")]
         yield " ".join([f"Task {task.status.value}", *marks])
         for step in task.steps.values():

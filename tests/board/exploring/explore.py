@@ -24,7 +24,7 @@ from tests.board.exploring.world import (
     lines_of,
     ticks_left,
 )
-from tests.board.stage import replay
+from tests.board.task_driver import replay
 
 Moves: TypeAlias = Callable[[Task], Iterable[Move]]
 

@@ -28,7 +28,7 @@ from taskloom.board import (
 )
 from taskloom.board.state.index import Index
 from tests.board.exploring.moves import Move
-from tests.board.stage import index_facts
+from tests.board.task_driver import index_facts
 
 _S = StepStatus
 _HELD: Final = {_S.CLAIMED, _S.RUNNING}

@@ -25,7 +25,7 @@ from taskloom.board import (
     UpdateStep,
 )
 from tests.board.exploring.shapes import NAMES
-from tests.board.stage import BOSS, PLAIN, TASK, updating, worker
+from tests.board.task_driver import BOSS, PLAIN, TASK, updating, worker
 
 WORKERS = ("ann", "bob")
 

@@ -34,7 +34,7 @@ from taskloom.board.state import apply_operations
 from taskloom.board.state.index import Index
 from taskloom.board.state.update_draft import Overlay
 from taskloom.errors import RefusedError
-from tests.board.stage import LEASE
+from tests.board.task_driver import LEASE
 
 Patch: TypeAlias = Callable[[pytest.MonkeyPatch], None]
 

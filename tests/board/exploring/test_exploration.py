@@ -13,7 +13,7 @@ from tests.board.exploring.moves import Move, execution, topology
 from tests.board.exploring.mutants import MUTANTS, Patch
 from tests.board.exploring.shapes import starts
 from tests.board.exploring.world import HALF
-from tests.board.stage import LEASE
+from tests.board.task_driver import LEASE
 
 
 @dataclass(frozen=True)

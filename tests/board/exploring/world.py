@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from taskloom.board import Event, Step, Task
-from tests.board.stage import LEASE, Line, Stage, creating, replay, step
+from tests.board.task_driver import LEASE, Line, TaskDriver, creating, replay, step
 
 HALF = LEASE / 2
 """When time moves this far at once, a lease has two halves left, then one, then none."""
@@ -53,8 +53,10 @@ class Node:
 def begin(shape: Shape) -> Node:
     """A new Task of this shape."""
     steps = [step(name, *on, required=required) for name, on, required in shape]
-    stage = Stage(creating(*steps))
-    return Node(clone(replay(stage.log)), stage.now, tuple(stage.log), None, f"create {shape}", 0)
+    driver = TaskDriver(creating(*steps))
+    return Node(
+        clone(replay(driver.log)), driver.now, tuple(driver.log), None, f"create {shape}", 0
+    )
 
 
 def clone(task: Task) -> Task:

@@ -122,7 +122,7 @@ async def race_tasks(project: Path, names: list[str], steps: int) -> list[Tally]
 
 
 def main() -> None:
-    """Race as one process: `racing.py PROJECT STEPS threads|tasks NAME…`."""
+    """Race as one process: `claim_race.py PROJECT STEPS threads|tasks NAME…`."""
     project, steps, how, *names = sys.argv[1:]
     sys.stdout.write("ready\n")
     sys.stdout.flush()

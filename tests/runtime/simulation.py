@@ -36,8 +36,8 @@ from taskloom.errors import RefusedError
 from taskloom.log import Disk, JsonlLog
 from taskloom.runtime import SyncBoard, TaskWriters
 from taskloom.testing import Crashed, FakeClock, Fault, FaultyDisk, MemoryDisk
-from tests.crash.play import SESSION, Account
-from tests.crash.scripts import BOSS, updating, worker
+from tests.crash.acknowledgements import SESSION, Acknowledgements
+from tests.crash.known_logs import BOSS, updating, worker
 
 _T = TypeVar("_T")
 
@@ -91,7 +91,7 @@ class World:
         self.chance = Random(seed)
         self.clock = FakeClock()
         self.disk = MemoryDisk()
-        self.account = Account()
+        self.account = Acknowledgements()
         self.runs: dict[str, str] = {}
         """Who sent which command: asked again, it must be the same run."""
         self._prefixes = count()
@@ -180,17 +180,29 @@ class World:
 
     def _go_on(self, number: int, claim: Claim) -> None:
         task_id, step_id = claim.task_id, claim.step_id
-        update = UpdateStep(task_id=task_id, step_id=step_id, fence=claim.fence)
+
+        def update(
+            status: StepStatus | None = None, result: str | None = None, reason: str | None = None
+        ) -> Command:
+            return UpdateStep(
+                task_id=task_id,
+                step_id=step_id,
+                status=status,
+                result_summary=result,
+                reason=reason,
+                fence=claim.fence,
+            )
+
         endings: list[Command | None] = [
-            replace(update, status=StepStatus.COMPLETED, result_summary="done"),
-            replace(update, status=StepStatus.FAILED, reason="it did not work"),
-            replace(update, status=StepStatus.BLOCKED, reason="I need help"),
+            update(StepStatus.COMPLETED, result="done"),
+            update(StepStatus.FAILED, reason="it did not work"),
+            update(StepStatus.BLOCKED, reason="I need help"),
             EndRun(task_id=task_id, outcome=RunOutcome.FAILED),
             None,  # The worker is gone; its lease will run out.
         ]
         on_the_way: list[Command] = [
-            replace(update, status=StepStatus.RUNNING),
-            replace(update, result_summary="half of it"),
+            update(StepStatus.RUNNING),
+            update(result="half of it"),
             RenewLease(task_id=task_id, step_id=step_id, fence=claim.fence),
         ]
         if self.chance.random() < 0.35:

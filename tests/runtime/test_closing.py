@@ -26,8 +26,8 @@ from taskloom import (
 from taskloom.errors import Code
 from taskloom.runtime import session_dir
 from taskloom.testing import FakeClock
-from tests.crash.scripts import BOSS, new_task, step, updating
-from tests.runtime.staging import ANN, BOB, LONG_S, CountingDisk, board_on, claim, create, wal
+from tests.crash.known_logs import BOSS, new_task, step, updating
+from tests.runtime.boards import ANN, BOB, LONG_S, CountingDisk, board_on, claim, create, wal
 
 FIXTURES: Final = Path(__file__).parent.parent / "codec" / "fixtures"
 

@@ -28,7 +28,7 @@ from taskloom.log import Disk, JsonlLog
 from taskloom.log.disk import READ_WRITE
 from taskloom.runtime import SyncBoard, TaskWriters
 from taskloom.testing import Crashed, FakeClock, MemoryDisk
-from tests.crash.scripts import BOSS, updating, worker
+from tests.crash.known_logs import BOSS, updating, worker
 
 SESSION: Final = Path("/project/.taskloom/tasks/s1")
 
@@ -38,7 +38,7 @@ def wal_path(name: str) -> Path:
 
 
 @dataclass
-class Account:
+class Acknowledgements:
     """What a caller was told about each command id."""
 
     acknowledged: dict[str, Receipt] = field(default_factory=dict[str, Receipt])
@@ -60,10 +60,12 @@ class Account:
             self.denied.add(command_id)
 
 
-class Player:
+class SessionProcess:
     """One process with one session."""
 
-    def __init__(self, disk: Disk, account: Account, clock: FakeClock | None = None) -> None:
+    def __init__(
+        self, disk: Disk, account: Acknowledgements, clock: FakeClock | None = None
+    ) -> None:
         self.account = account
         self.clock = clock or FakeClock()
         self.session = TaskWriters(JsonlLog(SESSION, disk=disk), "s1", clock=self.clock)
@@ -86,15 +88,15 @@ class Player:
         return receipt
 
 
-Act = tuple[CreateTask | Command, Actor]
+Sent = tuple[CreateTask | Command, Actor]
 
 PLAN: Final = tuple(NewStep(step_id=f"s{n}", title=f"Step {n}") for n in range(4))
 
 
-def acts() -> list[Act]:
+def commands() -> list[Sent]:
     """A short life of two Tasks; each command may only be sent after the ones before it."""
     one, two = worker("ann-1", "one"), worker("bob-1", "two")
-    found: list[Act] = [
+    found: list[Sent] = [
         (CreateTask(task_id="one", wal_name="one", title="One", steps=PLAN), BOSS),
         (ClaimStep(task_id="one", step_id="s0"), one),
         (UpdateStep(task_id="one", step_id="s0", status=StepStatus.RUNNING), one),
@@ -136,7 +138,7 @@ def logs(disk: MemoryDisk) -> dict[str, list[Line]]:
     return found
 
 
-def check(disk: MemoryDisk, account: Account) -> None:
+def check(disk: MemoryDisk, account: Acknowledgements) -> None:
     """Hold the account against the logs."""
     by_command: defaultdict[str | None, list[str]] = defaultdict(list)
     ids: list[str] = []
@@ -152,15 +154,17 @@ def check(disk: MemoryDisk, account: Account) -> None:
         assert by_command[command_id] == [], f"{command_id} is there, though it was denied"
 
 
-def resend(player: Player, again: Sequence[Act], mend: Callable[[], None] = lambda: None) -> None:
-    """Send what is not acknowledged yet; where storage fails, mend it and ask again."""
+def resend(
+    process: SessionProcess, again: Sequence[Sent], repair: Callable[[], None] = lambda: None
+) -> None:
+    """Send what is not acknowledged yet; where storage fails, repair it and ask again."""
     for command, actor in again:
-        if command.command_id in player.account.acknowledged:
+        if command.command_id in process.account.acknowledged:
             continue
         for _ in range(3):
-            if player.send(command, actor) is not None:
+            if process.send(command, actor) is not None:
                 break
-            mend()
+            repair()
         else:
             raise AssertionError(f"{command.command_id} fails for ever")
 

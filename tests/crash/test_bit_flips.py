@@ -18,7 +18,7 @@ from taskloom.errors import DamagedLogError, UnavailableError
 from taskloom.log import JsonlLog
 from taskloom.runtime import TaskWriters
 from taskloom.testing import FakeClock
-from tests.crash.scripts import BOSS, NOTHING, SCENARIO_NAMES, TASK, End, Scenario, scenario
+from tests.crash.known_logs import BOSS, NOTHING, SCENARIO_NAMES, TASK, End, Scenario, scenario
 
 FLIPS_MIN: Final = 60_000
 

@@ -26,8 +26,8 @@ from taskloom.log import JsonlLog
 from taskloom.runtime import TaskWriters, session_dir
 from taskloom.runtime.write_lock import WouldBlockError
 from taskloom.testing import FakeClock
-from tests.crash.scripts import BOSS, new_task, step, updating
-from tests.runtime.staging import ANN, LONG_S, CountingDisk, board_on, claim, create, put, soon, wal
+from tests.crash.known_logs import BOSS, new_task, step, updating
+from tests.runtime.boards import ANN, LONG_S, CountingDisk, board_on, claim, create, put, soon, wal
 
 ID: Final = "once"
 

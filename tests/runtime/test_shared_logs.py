@@ -27,15 +27,15 @@ from taskloom.log import Disk, JsonlLog, OsDisk
 from taskloom.log.sync_policy import QUICK_S
 from taskloom.runtime import TaskWriters, session_dir
 from taskloom.testing import FakeClock, Fault, FaultyDisk
-from tests.crash.scripts import BOSS, new_task, step, updating, worker
-from tests.runtime.staging import ANN, BOB, board_on, claim, create, put, raw_lines, wal
+from tests.crash.known_logs import BOSS, new_task, step, updating, worker
+from tests.runtime.boards import ANN, BOB, board_on, claim, create, put, raw_lines, wal
 
 LONG_S: Final = 60.0
 
 CHILD: Final = """
 import sys
 from pathlib import Path
-from tests.runtime.staging import ANN, BOB, board_on, claim, put
+from tests.runtime.boards import ANN, BOB, board_on, claim, put
 board = board_on(Path(sys.argv[1]))
 board.writers.resume()
 print("ready", flush=True)

@@ -1,6 +1,6 @@
 """Logs for the crash tests, with everything known about how they were written.
 
-A `Script` decides and encodes as a writer does, and keeps, for each byte of the log, which
+A `KnownLog` decides and encodes as a writer does, and keeps, for each byte of the log, which
 decision and which write it belongs to. `SCENARIOS` are five of them: every event type, decisions
 of 1, 3 and 64 events, one or several decisions to a write.
 """
@@ -83,7 +83,7 @@ NOTHING: Final = End(0, 0, 0)
 
 
 @dataclass
-class Script:
+class KnownLog:
     """A log in the making."""
 
     decisions_per_write: int = 1
@@ -132,7 +132,7 @@ class Script:
         return actor
 
     def _write(self, events: list[Event], actor: Actor, evolved: int = 0) -> None:
-        assert events, "every command of a script writes something"
+        assert events, "every command of a log writes something"
         at = self.clock.now()
         origin = EventAuthor("s1", TASK, "e0", actor.agent_id, actor.run_id, at)
         base, after = self.writes[-1].seq, self.decisions[-1].seq
@@ -170,33 +170,33 @@ class Scenario:
         return replay.task
 
 
-def _story(script: Script, note: str) -> None:
+def _story(log: KnownLog, note: str) -> None:
     """Every event type that is not the end of a Task."""
-    ann = script.claim("a", "ann-1")
-    script.set("a", "running", ann)
-    script.set("a", None, ann, result_summary=note, artifact_ids=("one", "two"))
-    script.set("a", "completed", ann, result_summary=f"done: {note}")
-    bob = script.claim("b", "bob-1")
-    script.set("b", "blocked", bob, reason=note)
-    script.do(updating({"op": "reopen_step", "step_id": "b", "reason": note}))
-    script.claim("b", "cat-1")
-    script.clock.move(DEFAULT_RULES.lease + timedelta(seconds=1))
-    script.do(ExpireLeases(task_id=TASK))
-    dan = script.claim("b", "dan-1")
-    script.set("b", "failed", dan, reason=note)
-    script.set("b", "pending")
-    script.do(updating({"op": "update_task", "status": "blocked", "reason": note}))
-    script.do(updating({"op": "add_step", "step": {"step_id": "late", "title": note[:40]}}))
-    script.do(updating({"op": "update_task", "status": "pending"}))
-    script.do(updating({"op": "add_dependency", "step_id": "late", "depends_on_step_id": "b"}))
-    script.do(updating({"op": "cancel_step", "step_id": "spare", "reason": note}))
-    script.claim("b", "eve-1")
+    ann = log.claim("a", "ann-1")
+    log.set("a", "running", ann)
+    log.set("a", None, ann, result_summary=note, artifact_ids=("one", "two"))
+    log.set("a", "completed", ann, result_summary=f"done: {note}")
+    bob = log.claim("b", "bob-1")
+    log.set("b", "blocked", bob, reason=note)
+    log.do(updating({"op": "reopen_step", "step_id": "b", "reason": note}))
+    log.claim("b", "cat-1")
+    log.clock.move(DEFAULT_RULES.lease + timedelta(seconds=1))
+    log.do(ExpireLeases(task_id=TASK))
+    dan = log.claim("b", "dan-1")
+    log.set("b", "failed", dan, reason=note)
+    log.set("b", "pending")
+    log.do(updating({"op": "update_task", "status": "blocked", "reason": note}))
+    log.do(updating({"op": "add_step", "step": {"step_id": "late", "title": note[:40]}}))
+    log.do(updating({"op": "update_task", "status": "pending"}))
+    log.do(updating({"op": "add_dependency", "step_id": "late", "depends_on_step_id": "b"}))
+    log.do(updating({"op": "cancel_step", "step_id": "spare", "reason": note}))
+    log.claim("b", "eve-1")
 
 
-def _finish(script: Script) -> None:
-    script.set("b", "completed", worker("eve-1"))
+def _finish(log: KnownLog) -> None:
+    log.set("b", "completed", worker("eve-1"))
     for step_id in ("c", "late"):
-        script.set(step_id, "completed", script.claim(step_id, f"fay-{step_id}"))
+        log.set(step_id, "completed", log.claim(step_id, f"fay-{step_id}"))
 
 
 _PLAN: Final = (step("a"), step("b", "a"), step("c", "b"), step("spare", required=False))
@@ -204,57 +204,57 @@ _PLAN: Final = (step("a"), step("b", "a"), step("c", "b"), step("spare", require
 
 @cache
 def _scenario(name: str) -> Scenario:
-    script = Script({"grouped": 3, "long lines": 5}.get(name, 1))
+    log = KnownLog({"grouped": 3, "long lines": 5}.get(name, 1))
     build: Mapping[str, Callable[[], None]] = {
-        "one by one": lambda: _one_by_one(script),
-        "grouped": lambda: _grouped(script),
-        "sixty-four": lambda: _sixty_four(script),
-        "long lines": lambda: _long_lines(script),
-        "still going": lambda: _still_going(script),
+        "one by one": lambda: _one_by_one(log),
+        "grouped": lambda: _grouped(log),
+        "sixty-four": lambda: _sixty_four(log),
+        "long lines": lambda: _long_lines(log),
+        "still going": lambda: _still_going(log),
     }
     build[name]()
-    script.flush()
+    log.flush()
     return Scenario(
         name,
-        bytes(script.data),
-        tuple(script.decisions),
-        tuple(script.writes),
-        tuple(script.sizes),
+        bytes(log.data),
+        tuple(log.decisions),
+        tuple(log.writes),
+        tuple(log.sizes),
     )
 
 
-def _one_by_one(script: Script) -> None:
-    script.begin(new_task(*_PLAN))
-    _story(script, "plain")
-    _finish(script)
-    script.do(CompleteTask(task_id=TASK, result_summary="all is well"))
+def _one_by_one(log: KnownLog) -> None:
+    log.begin(new_task(*_PLAN))
+    _story(log, "plain")
+    _finish(log)
+    log.do(CompleteTask(task_id=TASK, result_summary="all is well"))
 
 
-def _grouped(script: Script) -> None:
-    script.begin(new_task(*_PLAN, summary="several decisions to a write"))
-    _story(script, "grouped")
-    script.do(FailTask(task_id=TASK, reason="no more money"))
+def _grouped(log: KnownLog) -> None:
+    log.begin(new_task(*_PLAN, summary="several decisions to a write"))
+    _story(log, "grouped")
+    log.do(FailTask(task_id=TASK, reason="no more money"))
 
 
-def _sixty_four(script: Script) -> None:
+def _sixty_four(log: KnownLog) -> None:
     """62 ready steps and the two lines of the Task itself; their end is as big again."""
-    script.begin(new_task(*_PLAN[:1], *(step(f"s{n}") for n in range(61))))
-    script.do(ClaimStep(task_id=TASK, step_id="a"), worker("ann-1"))
-    script.do(CancelTask(task_id=TASK, reason="no longer wanted"))
+    log.begin(new_task(*_PLAN[:1], *(step(f"s{n}") for n in range(61))))
+    log.do(ClaimStep(task_id=TASK, step_id="a"), worker("ann-1"))
+    log.do(CancelTask(task_id=TASK, reason="no longer wanted"))
 
 
-def _long_lines(script: Script) -> None:
+def _long_lines(log: KnownLog) -> None:
     """Lines that span sectors and pages, with text that JSON must escape."""
-    script.begin(new_task(*_PLAN, title='quotes " and \\ and \u2028'))
-    _story(script, '🜂 "\\\n\t\0 ' * 40)
-    _finish(script)
-    script.do(CompleteTask(task_id=TASK, result_summary="long, at last " * 30))
+    log.begin(new_task(*_PLAN, title='quotes " and \\ and \u2028'))
+    _story(log, '🜂 "\\\n\t\0 ' * 40)
+    _finish(log)
+    log.do(CompleteTask(task_id=TASK, result_summary="long, at last " * 30))
 
 
-def _still_going(script: Script) -> None:
-    script.begin(new_task(*_PLAN))
-    _story(script, "to be continued")
-    _finish(script)
+def _still_going(log: KnownLog) -> None:
+    log.begin(new_task(*_PLAN))
+    _story(log, "to be continued")
+    _finish(log)
 
 
 SCENARIO_NAMES: Final = ("one by one", "grouped", "sixty-four", "long lines", "still going")

@@ -1,7 +1,7 @@
-"""A stage for the board alone: who acts, a clock moved by hand, and the log of what happened.
+"""A Task driven without a log on disk: actors, a clock moved by hand, and the events so far.
 
-`Stage.do` is decide and evolve, as a session would run them; `Stage.refusal` is the same for an
-answer of no, and fails if anything changed. `facts` is a Task field by field, for comparing.
+`TaskDriver.do` is decide and evolve, as a writer runs them; `TaskDriver.refusal` is the same for
+a refusal, and fails if anything changed. `facts` is a Task field by field, for comparing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ class Line(NamedTuple):
     seq: int
 
 
-class Stage:
+class TaskDriver:
     """One Task, the log it came from, and the time."""
 
     def __init__(self, command: CreateTask, rules: Rules = DEFAULT_RULES) -> None:
@@ -110,7 +110,7 @@ class Stage:
     def refuses(self, command: object, actor: Actor = BOSS) -> Code:
         return self.refusal(command, actor).code
 
-    def later(self, by: timedelta = LEASE) -> "Stage":
+    def later(self, by: timedelta = LEASE) -> "TaskDriver":
         self.now += by
         return self
 
@@ -130,7 +130,7 @@ class Stage:
     def update(self, *operations: Mapping[str, object]) -> list[Event]:
         return self.do(updating(*operations))
 
-    def complete(self, *step_ids: str) -> "Stage":
+    def complete(self, *step_ids: str) -> "TaskDriver":
         """Complete steps the way workers do, each by a run of its own."""
         for step_id in step_ids:
             run = worker(f"w-{self.task.seq}")
@@ -171,9 +171,9 @@ def creating(*steps: object, **more: object) -> CreateTask:
     return CreateTask(steps=cast(Any, steps), **given)
 
 
-def given(*steps: NewStep, rules: Rules = DEFAULT_RULES) -> Stage:
+def given(*steps: NewStep, rules: Rules = DEFAULT_RULES) -> TaskDriver:
     """A board with these steps, just created."""
-    return Stage(creating(*steps), rules)
+    return TaskDriver(creating(*steps), rules)
 
 
 def updating(*operations: object) -> UpdateBoard:

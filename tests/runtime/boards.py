@@ -13,8 +13,8 @@ from taskloom.board import Task
 from taskloom.log import Disk, Durability, Entry, JsonlLog, OsDisk
 from taskloom.runtime import TaskWriters, session_dir
 from taskloom.testing import FakeClock
-from tests.board.stage import facts
-from tests.crash.scripts import BOSS, new_task, step, worker
+from tests.board.task_driver import facts
+from tests.crash.known_logs import BOSS, new_task, step, worker
 
 _T = TypeVar("_T")
 

@@ -8,10 +8,10 @@ from taskloom.board import TERMINAL_EVENTS, EventType, Task, TaskStatus
 from taskloom.codec import Line, Replay
 from taskloom.runtime import TaskWriters
 from tests.board.exploring.invariants import OF_STATES
-from tests.board.stage import facts
-from tests.crash.play import SESSION, check, logs
-from tests.runtime.simulating import World
-from tests.runtime.staging import state
+from tests.board.task_driver import facts
+from tests.crash.acknowledgements import SESSION, check, logs
+from tests.runtime.boards import state
+from tests.runtime.simulation import World
 
 _ENDS_A_CLAIM: Final = {
     EventType.STEP_COMPLETED,
@@ -22,7 +22,7 @@ _ENDS_A_CLAIM: Final = {
 }
 
 
-def judge(world: World) -> None:
+def check_simulation(world: World) -> None:
     """Every invariant that holds at the end of a life."""
     check(world.disk, world.account)
     found = logs(world.disk)
@@ -81,12 +81,12 @@ def _live_boards_say_what_the_logs_say(world: World) -> None:
     session.close()
 
 
-def live_and_judge(seed: int, events: int) -> tuple[int, str]:
+def simulate(seed: int, events: int) -> tuple[int, str]:
     """One life from its seed; return how many events it wrote, and their digest."""
     world = World(seed)
     try:
         world.live(events)
-        judge(world)
+        check_simulation(world)
     except BaseException as error:
         error.add_note(f"seed {seed}")
         raise

@@ -1,8 +1,8 @@
-"""Processes to be killed: they change a board as fast as they can and say what is durable.
+"""Processes to be killed: they change a board as fast as they can and report what is durable.
 
-Run as a script this is a nursery. For each line `PROJECT BATCH ACKS WATCH` on its standard input
-it forks a victim, which makes changes in batches that share one sync and reports the last
-acknowledged line over a pipe; after so many reports the nursery kills it with -9, at once or, if
+For each line `PROJECT BATCH ACKS WATCH` on its standard input this program forks a child, which
+makes changes in batches that share one sync and reports the last acknowledged line over a pipe.
+After so many reports the program kills it with -9, at once or, if
 it watches, as soon as the log grows again, in the middle of a write. It answers with the last
 line number that was acknowledged. Forking saves starting Python for each kill.
 """
@@ -48,7 +48,7 @@ def work(project: Path, batch: int, pipe: int) -> None:
 
 
 def kill_one(project: Path, batch: int, acks: int, *, watch: bool) -> int:
-    """Let one victim work until it has reported so often, then kill it."""
+    """Let one child work until it has reported so often, then kill it."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -14,15 +14,15 @@ from taskloom.errors import Code, DamagedLogError
 from taskloom.log import JsonlWal, OsDisk, Position
 from taskloom.testing import Crashed, Fault, FaultyDisk, MemoryDisk
 from taskloom.testing.log_contract import some_lines
-from tests.crash.play import Account, Player, acts, check
-from tests.crash.scripts import BOSS
-from tests.runtime.staging import board_on, claim, create, raw_lines, wal
+from tests.crash.acknowledgements import Acknowledgements, SessionProcess, check, commands
+from tests.crash.known_logs import BOSS
+from tests.runtime.boards import board_on, claim, create, raw_lines, wal
 
 FULL: Final = """
 import resource, signal, sys
 from pathlib import Path
-from tests.crash.scripts import BOSS, updating
-from tests.runtime.staging import board_on, claim, create, ANN
+from tests.crash.known_logs import BOSS, updating
+from tests.runtime.boards import board_on, claim, create, ANN
 from taskloom import StorageError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 project = Path(sys.argv[1])
@@ -97,15 +97,17 @@ def test_a_board_one_may_only_read_is_read_and_says_storage_error_to_changes(
 @pytest.mark.spec("TB-113", "TB-128")
 def test_what_is_answered_again_after_a_kill_survives_a_power_cut_too() -> None:
     """The first process died between write and sync; the second must not promise for it."""
-    storage, account = MemoryDisk(), Account()
-    Player(storage.another_process(), account).send(*acts()[0])
-    victim = storage.another_process()
-    dying = Player(FaultyDisk(victim, Fault.CRASH_BEFORE, at=2, calls=("sync_data",)), account)
+    storage, account = MemoryDisk(), Acknowledgements()
+    SessionProcess(storage.another_process(), account).send(*commands()[0])
+    killed = storage.another_process()
+    dying = SessionProcess(
+        FaultyDisk(killed, Fault.CRASH_BEFORE, at=2, calls=("sync_data",)), account
+    )
     with pytest.raises(Crashed):
-        dying.send(*acts()[1])
-    victim.kill()
+        dying.send(*commands()[1])
+    killed.kill()
     assert storage.unsynced()
-    assert Player(storage.another_process(), account).send(*acts()[1]) is not None
+    assert SessionProcess(storage.another_process(), account).send(*commands()[1]) is not None
     for seed in range(20):
         check(storage.power_cut(Random(seed)), account)
 
@@ -113,7 +115,7 @@ def test_what_is_answered_again_after_a_kill_survives_a_power_cut_too() -> None:
 class Unfenced(JsonlWal):
     """A log that appends wherever its end is by now: the fence taken out."""
 
-    def append(self, lines: bytes, *, after: Position, then: Position) -> None:
+    def append(self, lines: bytes | bytearray, *, after: Position, then: Position) -> None:
         list(self.news())
         super().append(lines, after=self.position, then=then)
 

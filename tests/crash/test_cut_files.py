@@ -15,8 +15,8 @@ from taskloom.codec import CommittedPrefix, find_committed_prefix, read_header, 
 from taskloom.codec.frame import chained
 from taskloom.log import JsonlLog
 from taskloom.runtime import restore
-from tests.board.stage import facts
-from tests.crash.scripts import SCENARIO_NAMES, Scenario, scenario
+from tests.board.task_driver import facts
+from tests.crash.known_logs import SCENARIO_NAMES, Scenario, scenario
 
 Finder = Callable[[bytes], CommittedPrefix]
 

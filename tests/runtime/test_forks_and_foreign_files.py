@@ -10,8 +10,8 @@ import pytest
 from taskloom import Board, ClaimStep, FailTask, RefusedError, TaskStatus
 from taskloom.errors import Code
 from taskloom.runtime.write_lock import WouldBlockError
-from tests.crash.scripts import BOSS, worker
-from tests.runtime.staging import ANN, BOB, board_on, claim, create, soon, wal
+from tests.crash.known_logs import BOSS, worker
+from tests.runtime.boards import ANN, BOB, board_on, claim, create, soon, wal
 
 
 @pytest.mark.spec("TB-121", "TB-610")

@@ -5,7 +5,7 @@ from collections import Counter
 import msgspec
 
 from taskloom.board import EventType
-from tests.crash.scripts import SCENARIO_NAMES, scenario
+from tests.crash.known_logs import SCENARIO_NAMES, scenario
 
 
 def test_the_scenarios_hold_every_event_type_and_decisions_of_1_3_and_64_events() -> None:

@@ -72,7 +72,7 @@ def crew_setup(folder: Path, script: Any = None, work: Any = worker, **more: Any
     """A setup with two workers."""
     model = ScriptedModel(script or orchestrator())
 
-    def make_pools(_: Path, make_tools: MakeTools) -> list[Pool]:
+    def make_pools(_: object, make_tools: MakeTools, __: object) -> list[Pool]:
         executor = AgentExecutor(ScriptedModel(work), make_tools)
         workers = tuple(
             Worker(definition=DEFINITION, executor=executor, worker_id=f"maker_{n}")

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from taskloom.agent import Message, ModelError, Say, Usage, call_tool, call_tools
-from taskloom.agent.workspace import PermissionRequest
+from taskloom.session import PermissionPolicy, SessionDirectory
 from tests.acp.raw import WireError, client_of
 from tests.acp.scene import choosing, setup_of
 
 
-def everything(_: PermissionRequest) -> bool:
-    return True
+def allowing(session: SessionDirectory) -> PermissionPolicy:
+    """A policy that allows everything it may."""
+    return PermissionPolicy(allows=lambda _: True, state_dir=session.project / session.state_dir)
 
 
 @pytest.mark.spec("AP-303")
@@ -280,11 +281,11 @@ async def test_half_a_character_from_a_model_breaks_no_line(tmp_path: Path) -> N
 
 @pytest.mark.spec("AP-305")
 @pytest.mark.parametrize("path", [".taskloom/x.json", "link/x.json", ".taskloom/sessions/y"])
-async def test_nobody_writes_to_the_state_of_the_house(tmp_path: Path, path: str) -> None:
+async def test_no_tool_writes_to_the_state_directory(tmp_path: Path, path: str) -> None:
     (tmp_path / ".taskloom").mkdir()
     (tmp_path / "link").symlink_to(".taskloom")
     script = [call_tool("write_file", path=path, content="{}"), "done"]
-    async with client_of(setup_of(script, tmp_path, allows=everything)) as client:
+    async with client_of(setup_of(script, tmp_path, make_permissions=allowing)) as client:
         client.on["session/request_permission"] = choosing("allow_always")
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")
@@ -303,7 +304,7 @@ async def test_what_the_configuration_allows_needs_no_question_but_a_secret_does
         call_tool("write_file", path=".env", content="x"),
         "done",
     ]
-    async with client_of(setup_of(script, tmp_path, allows=everything)) as client:
+    async with client_of(setup_of(script, tmp_path, make_permissions=allowing)) as client:
         client.on["session/request_permission"] = choosing("reject_once")
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")

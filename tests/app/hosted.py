@@ -13,8 +13,9 @@ from pathlib import Path
 
 import anyio
 
-from taskloom.app.run_setup import compose
+from taskloom.app.project import Project
 from taskloom.app.session_host import Host
+from taskloom.session import SessionStore
 
 PROJECT, KILL_AT = Path(sys.argv[1]), int(sys.argv[2])
 SESSION_ID = "s1"
@@ -33,13 +34,13 @@ def counted(sync: Callable[[int], None]) -> Callable[[int], None]:
 
 
 async def main() -> None:
-    setup = compose(PROJECT, environ={"PATH": os.environ["PATH"]})
-    async with Host(setup, SESSION_ID) as host:
+    project = Project(PROJECT, environ={"PATH": os.environ["PATH"]})
+    async with Host(project.host_options(SessionStore(PROJECT).open(SESSION_ID))) as host:
         result = await host.work()
         told = {
             "text": result.text,
             "stop_reason": result.stop_reason,
-            "given_back": host.given_back,
+            "given_back": host.released_steps,
             "open": await host.open_tasks(),
             "syncs": syncs,
         }

@@ -25,7 +25,7 @@ import anyio
 
 from taskloom.agent import Message, Say, ScriptedModel, call_tool, call_tools
 from taskloom.agent.workspace import PermissionRequest, Permit
-from taskloom.app.session_host import Host, HostSetup
+from taskloom.app.session_host import Host, HostOptions
 from taskloom.cli.exit_codes import run_guarded
 from taskloom.cli.watch import Kind, choose_kind, new_watcher
 from taskloom.orchestrator import AgentDefinition, Emit, Job, Outcome, Pool, Worker
@@ -159,20 +159,20 @@ async def main(kind: Kind | None, project: Path, steps: str) -> int:
     permit_of = partial(PermissionPolicy().permit, asker=shown.asker)
     orders = Orders(int(os.environ["CONTROL_FD"]))
     orders.open()
-    SessionStore(project).open_or_create(SESSION, goal=GOAL)
+    session = SessionStore(project).open_or_create(SESSION, goal=GOAL)
     definition = AgentDefinition(id="hand", name="Hand", description="does as told")
     hands = tuple(
         Worker(definition=definition, executor=Obedient(orders, permit_of), worker_id=name)
         for name in ("ann", "bob")
     )
-    setup = HostSetup(
-        project=project,
+    options = HostOptions(
+        session=session,
         model=ScriptedModel(orchestrate(steps)),
         pools=[Pool(pool_id="default", workers=hands)],
         instruction="Plan, dispatch, conclude.",
         max_iterations=30,
     )
-    async with Host(setup, SESSION) as host:
+    async with Host(options) as host:
         result = await shown.show(host, host.work)
     sys.stderr.write(f"ended: {result.stop_reason} {shown.was_quit}\n")
     return 0

@@ -190,6 +190,20 @@ def test_a_lock_holds_between_threads_with_their_own_loops(kind: str, tmp_path: 
     assert most == [1] * 80
 
 
+async def test_tasks_get_the_lock_in_the_order_in_which_they_asked(tmp_path: Path) -> None:
+    for round_ in range(20):
+        files, order = LocalFiles(tmp_path), list[int]()
+
+        async def enter(number: int, files: LocalFiles, order: list[int], path: str) -> None:
+            async with files.lock(path):
+                order.append(number)
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(5):
+                tasks.start_soon(enter, number, files, order, f"new/{round_}")
+        assert order == [0, 1, 2, 3, 4]
+
+
 # Newer Pythons warn of forks in programs with threads; this test is about such programs.
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 async def test_a_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from taskloom.agent.journal import open_journal
 from taskloom.agent.loop.journal_entries import Ended, RunBegun
 from taskloom.errors import DamagedLogError, RefusedError, StorageError
 from taskloom.log import Disk, RecordLog
-from taskloom.session import Asked, Over, Transcript
+from taskloom.session import PromptRecord, Transcript, TurnEnd
 from taskloom.testing import Crashed, Fault, FaultyDisk, MemoryDisk
 
 FIXTURES: Final = Path(__file__).parent / "fixtures"
@@ -227,10 +227,10 @@ def test_a_transcript_of_an_earlier_version_opens(tmp_path: Path) -> None:
     path = Path(shutil.copy(FIXTURES / "transcript.jsonl", tmp_path))
     transcript = Transcript(path)
     records = transcript.begin()
-    assert isinstance(records[0], Asked)
+    assert isinstance(records[0], PromptRecord)
     assert records[0].message.text == "please edit"
-    assert records[-1] == Over("cancelled")
+    assert records[-1] == TurnEnd("cancelled")
     assert len(records) == 8
-    transcript.append([Over("end_turn")])
+    transcript.append([TurnEnd("end_turn")])
     transcript.close()
     assert Transcript(path).begin()[:-1] == records

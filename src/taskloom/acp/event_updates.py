@@ -23,7 +23,7 @@ from taskloom.agent import (
     ToolResult,
     ToolStarted,
 )
-from taskloom.session import Said
+from taskloom.session import MessageRecord
 
 Heard: TypeAlias = Callable[[object], Awaitable[None]]
 """Takes what a tool or hook sent as an event of its own."""
@@ -58,7 +58,7 @@ class UpdateWriter:
         self.tokens = 0
         """What the last reply says was in the model's context."""
 
-    async def tell(self, event: Event) -> Said | None:
+    async def tell(self, event: Event) -> MessageRecord | None:
         """Tell one event; return what the transcript keeps of it."""
         match event:
             case ModelDelta():
@@ -105,7 +105,7 @@ class UpdateWriter:
         self._streamed = False
         self._thinking.clear()
 
-    async def _tell_reply(self, message: Message) -> Said:
+    async def _tell_reply(self, message: Message) -> MessageRecord:
         streamed = self._streamed and message.id == self._message_id
         if not streamed:
             for block in blocks_of(message):
@@ -128,9 +128,9 @@ class UpdateWriter:
         thinking = "".join(self._thinking)
         self._thinking.clear()
         self._streamed = False
-        return Said(message, thinking)
+        return MessageRecord(message, thinking)
 
-    async def _tell_result(self, message: Message) -> Said:
+    async def _tell_result(self, message: Message) -> MessageRecord:
         shown = self._desk.close(message.tool_call_id)
         await self._update(
             message.tool_call_id,
@@ -138,7 +138,7 @@ class UpdateWriter:
             content=result_content(message, shown),
             rawOutput=raw_output(message),
         )
-        return Said(message, shown=[one for one in shown if _is_kept(one)])
+        return MessageRecord(message, shown=[one for one in shown if _is_kept(one)])
 
     async def _tell_nested(self, event: NestedEvent) -> None:
         """Tell how far an agent that runs as a tool has come: with its call, one line at a time."""

@@ -10,14 +10,13 @@ import anyio.to_thread
 from acp.exceptions import RequestError
 
 from taskloom.acp.event_updates import UpdateWriter
-from taskloom.acp.history import changed, recall
 from taskloom.acp.modes import Mode
 from taskloom.acp.router import INTERNAL, to_request_error
 from taskloom.acp.session import LiveSession
 from taskloom.acp.turn_agent import build_turn_agent
 from taskloom.agent import Agent, Event, Message, ModelReply, Result, Run, ToolResult
 from taskloom.errors import TaskloomError
-from taskloom.session import Asked, Over, Record, Told, title_of
+from taskloom.session import CommandRecord, PromptRecord, title_of
 
 FINISH_S: Final = 5.0
 """How long the end of a turn may take when the client no longer reads or the disk hangs."""
@@ -37,8 +36,6 @@ class PromptTurn:
         self._run: Run | None = None
         self._result: Result | None = None
         self._cancelled = False
-        self._records: list[Record] = []
-        self._unkept = 0
         self._begun = False
         self.over = asyncio.Event()
 
@@ -87,7 +84,7 @@ class PromptTurn:
     async def _tell(self, asked: str, answering: Callable[[], Awaitable[str]]) -> str:
         await self._begin()
         text = await answering()
-        self._note(Told(asked, text))
+        self._session.conversation.add(CommandRecord(asked, text))
         await self._session.say(text)
         return "end_turn"
 
@@ -95,9 +92,9 @@ class PromptTurn:
         session = self._session
         model = session.setup.make_model(session.cwd)
         await self._begin()
-        given = [*session.messages, message]
-        self._note(Asked(message))
-        await self._keep()
+        given = [*session.conversation.messages, message]
+        session.conversation.add(PromptRecord(message))
+        await self._save()
         if not session.info.goal:
             title = title_of(message.text)
             await session.change(goal=title)
@@ -144,25 +141,16 @@ class PromptTurn:
             async for event in run:
                 said = await telling.tell(event)
                 if said is not None:
-                    self._note(said)
+                    self._session.conversation.add(said)
                 if _is_worth_keeping(event):
-                    await self._keep()
+                    await self._save()
         finally:
             self._run = None
             self._result = _result_of(run)
         return run.result
 
-    def _note(self, record: Record) -> None:
-        self._records.append(record)
-        self._unkept += 1
-
-    async def _keep(self, *more: Record) -> None:
-        for record in more:
-            self._note(record)
-        if self._unkept:
-            records = self._records[-self._unkept :]
-            await anyio.to_thread.run_sync(self._session.transcript.append, records)
-            self._unkept = 0
+    async def _save(self) -> None:
+        await anyio.to_thread.run_sync(self._session.conversation.save)
 
     async def _finish(self, stop: str) -> Exception | None:
         """Keep what was said, and show the plans as they are; return what went wrong with it."""
@@ -183,19 +171,16 @@ class PromptTurn:
 
     async def _conclude(self, stop: str) -> RequestError | None:
         """Write down the turn's end; return what kept that from being done."""
-        session = self._session
-        known = recall(session.messages, self._records, session.setup.language)
-        true = known if self._result is None else self._result.messages
-        difference = changed(known, true)
+        conversation = self._session.conversation
+        messages = None if self._result is None else self._result.messages
         try:
-            await self._keep(*([difference] if difference is not None else []), Over(stop))
-            session.messages = list(true)
-            await session.change()
+            await anyio.to_thread.run_sync(conversation.finish, messages, stop)
+            await self._session.change()
         except TaskloomError as error:
-            _LOG.warning("the turn could not be kept: %s", error)
+            _LOG.warning("the turn could not be recorded: %s", error)
             return to_request_error(error)
         finally:
-            session.transcript.end()
+            conversation.end()
         return None
 
 

@@ -9,7 +9,14 @@ from taskloom.acp.plans.encoding import Update
 from taskloom.acp.tool_call_info import raw_output, tool_call_info
 from taskloom.acp.tool_call_tracker import public_id
 from taskloom.agent import Message
-from taskloom.session import Asked, Over, Recalled, Record, Said, Told
+from taskloom.session import (
+    CommandRecord,
+    MessageRecord,
+    PromptRecord,
+    Record,
+    RewriteRecord,
+    TurnEnd,
+)
 
 
 def replay(records: Iterable[Record], cwd: Path, kinds: Mapping[str, str]) -> Iterator[Update]:
@@ -17,25 +24,25 @@ def replay(records: Iterable[Record], cwd: Path, kinds: Mapping[str, str]) -> It
     calls: dict[str, str] = {}
     for number, record in enumerate(records, 1):
         match record:
-            case Asked(message):
+            case PromptRecord(message):
                 yield from _chunks("user_message_chunk", message, f"asked-{number}")
-            case Told(asked, text):
+            case CommandRecord(asked, text):
                 yield from _chunks("user_message_chunk", Message.user(asked), f"asked-{number}")
                 yield from _chunks("agent_message_chunk", Message.user(text), f"told-{number}")
-            case Said(message):
+            case MessageRecord(message):
                 if message.role == "assistant":
                     yield from _reply(record, cwd, kinds, calls)
                 elif message.tool_call_id in calls:
                     yield _result(calls.pop(message.tool_call_id), record)
-            case Over():
+            case TurnEnd():
                 yield from _unfinished(calls)
-            case Recalled():
+            case RewriteRecord():
                 pass
     yield from _unfinished(calls)
 
 
 def _reply(
-    record: Said, cwd: Path, kinds: Mapping[str, str], calls: dict[str, str]
+    record: MessageRecord, cwd: Path, kinds: Mapping[str, str], calls: dict[str, str]
 ) -> Iterator[Update]:
     message = record.message
     if record.thinking:
@@ -53,7 +60,7 @@ def _chunks(kind: str, message: Message, message_id: str) -> Iterator[Update]:
         yield {"sessionUpdate": kind, "messageId": message_id, "content": block}
 
 
-def _result(id_: str, record: Said) -> Update:
+def _result(id_: str, record: MessageRecord) -> Update:
     return {
         "sessionUpdate": "tool_call_update",
         "toolCallId": id_,

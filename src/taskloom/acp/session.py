@@ -9,7 +9,6 @@ from typing import Any
 import anyio.to_thread
 
 from taskloom.acp.client import Client
-from taskloom.acp.history import fit, recall
 from taskloom.acp.modes import Mode, modes_of
 from taskloom.acp.options import AcpOptions
 from taskloom.acp.permissions import ClientAsker
@@ -19,15 +18,15 @@ from taskloom.acp.plans.published import PublishedPlans
 from taskloom.acp.plans.publisher import PlanPublisher
 from taskloom.acp.session_workers import SessionWorkers
 from taskloom.acp.tool_call_tracker import ToolCallTracker
-from taskloom.agent import Message
 from taskloom.errors import TaskloomError
 from taskloom.session import (
+    Conversation,
     PermissionPolicy,
     Record,
     SessionDirectory,
     SessionInfo,
     ToolRequest,
-    Transcript,
+    fit_messages,
 )
 
 _LOG = logging.getLogger("taskloom.acp")
@@ -46,16 +45,17 @@ class LiveSession:
         self.host_lock = directory.host_lock("taskloom acp")
         self.modes = modes_of(orchestrates=setup.make_pools is not None)
         self.desk = ToolCallTracker(directory.session_id, self.send)
-        self.permissions = PermissionPolicy(
-            allows=setup.allows, state_dir=self.cwd / setup.state_dir
+        self.permissions = (
+            setup.make_permissions(directory)
+            if setup.make_permissions is not None
+            else PermissionPolicy(state_dir=self.cwd / setup.state_dir)
         )
         self.publisher = PlanPublisher(self.send, client.capabilities)
         self.publisher.hold()  # Plans go out within turns, where the client looks for them.
         self.shelf = PublishedPlans(directory.plans, self.publisher)
         self.tasks = TaskList(self.folder, self.publisher, setup.language)
         self.staff = SessionWorkers(self)
-        self.transcript = Transcript(directory.transcript)
-        self.messages: list[Message] = []
+        self.conversation = Conversation(directory, setup.language)
         self.has_left_out = False
         """Whether the model is no longer told the beginning."""
         self.kinds: dict[str, str] = {}
@@ -74,8 +74,10 @@ class LiveSession:
 
     @property
     def mode(self) -> Mode:
-        """The mode it is in; the first there is, if that one is no longer to be had."""
-        return self.modes.get(self.info.mode) or next(iter(self.modes.values()))
+        """The mode it is in; the default if none was chosen, or the chosen one is not offered."""
+        default = "code" if self.info.kind == "acp" else "orchestrate"
+        chosen = self.modes.get(self.info.mode) or self.modes.get(default)
+        return chosen or next(iter(self.modes.values()))
 
     @property
     def roots(self) -> list[Path]:
@@ -111,17 +113,20 @@ class LiveSession:
         await self.send({"sessionUpdate": "agent_message_chunk", "content": content})
 
     async def read(self) -> list[Record]:
-        """Return what was said since it was last read, and know it.
+        """Return the records of the conversation that this process has not read yet.
 
         Raises:
-            RefusedError: a turn is under way in another process.
+            RefusedError: another process hosts the session.
         """
-        records = await self._read_on()
-        await anyio.to_thread.run_sync(self.transcript.end)
+        try:
+            records = await self.begin_turn()
+            self.conversation.end()
+        finally:
+            self.end_turn()
         return records
 
-    async def begin_turn(self) -> None:
-        """Take the host lock, and read what other processes added to the transcript.
+    async def begin_turn(self) -> list[Record]:
+        """Take the host lock; return what other processes added to the conversation.
 
         Raises:
             RefusedError: another process hosts the session.
@@ -129,21 +134,24 @@ class LiveSession:
         """
         if not self.host_lock.is_held:
             await anyio.to_thread.run_sync(self.host_lock.acquire)
-        await self._read_on()
+        records = await anyio.to_thread.run_sync(self._read_conversation)
+        fitting = fit_messages(self.conversation.messages, self.setup.context_tokens // 2)
+        self.has_left_out = self.has_left_out or len(fitting) < len(self.conversation.messages)
+        self.conversation.messages = fitting
+        return records
+
+    def _read_conversation(self) -> list[Record]:
+        records = self.conversation.begin()
+        try:
+            records += self.conversation.add_interrupted_turn()
+        except TaskloomError as error:  # The rest of the conversation is complete without it.
+            _LOG.warning("an interrupted turn cannot be read: %s", error)
+        return records
 
     def end_turn(self) -> None:
         """Let other processes host the session, unless a worker has not stopped yet."""
         if not self.staff.is_working:
             self.host_lock.release()
-
-    async def _read_on(self) -> list[Record]:
-        records = await anyio.to_thread.run_sync(self.transcript.begin)
-        if records:
-            self.messages = recall(self.messages, records, self.setup.language)
-        fitting = fit(self.messages, self.setup.context_tokens // 2)
-        self.has_left_out = self.has_left_out or len(fitting) < len(self.messages)
-        self.messages = fitting
-        return records
 
     async def change(self, **changes: object) -> None:
         """Change what is known of the session, durably."""
@@ -172,5 +180,5 @@ class LiveSession:
             await self.mcp.close()
         await self.staff.close()
         await self.publisher.aclose()
-        await anyio.to_thread.run_sync(self.transcript.close)
+        await anyio.to_thread.run_sync(self.conversation.close)
         self.host_lock.release()

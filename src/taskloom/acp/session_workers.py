@@ -1,6 +1,7 @@
 """The board of a session and the workers on it: opened when they are needed, closed with it."""
 
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -11,7 +12,7 @@ from taskloom.acp.plans.publisher import PlanPublisher
 from taskloom.acp.worker_updates import WorkerUpdates
 from taskloom.orchestrator import Orchestrator
 from taskloom.runtime import Board, open_board, session_dir
-from taskloom.session import PermissionPolicy
+from taskloom.session import PermissionPolicy, SessionDirectory
 
 
 class Employer(Protocol):
@@ -38,7 +39,7 @@ class Employer(Protocol):
         ...
 
     @property
-    def folder(self) -> Path:
+    def directory(self) -> SessionDirectory:
         """Where the session keeps its state."""
         ...
 
@@ -92,7 +93,8 @@ class SessionWorkers:
         session, setup = self._session, self._session.setup
         if self.crew is None:
             assert setup.make_pools is not None, "there is no orchestrate mode without pools"
-            pools = setup.make_pools(session.cwd, make_tools)
+            permit_of = partial(session.permissions.permit, asker=None)
+            pools = setup.make_pools(session.directory, make_tools, permit_of)
             board = self._board or await self._open_board()
             assert self._feed is not None
             orchestrator = Orchestrator(
@@ -100,7 +102,7 @@ class SessionWorkers:
                 pools,
                 settings=setup.settings,
                 language=setup.language or "en",
-                transcripts=session.folder / "runs",
+                transcripts=session.directory.runs,
             )
             await orchestrator.release_orphaned_steps()
             await self._stack.enter_async_context(orchestrator)

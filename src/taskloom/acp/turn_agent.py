@@ -1,10 +1,9 @@
 """From a session and a mode to the kit of a turn: tools, hooks, and words."""
 
-from functools import partial
 from pathlib import Path
+from typing import Final
 
 from taskloom.acp.client_workspace import commands_of, files_of
-from taskloom.acp.history import LEFT_OUT
 from taskloom.acp.modes import Mode
 from taskloom.acp.options import MakeTools
 from taskloom.acp.permissions import workspace_permit
@@ -14,16 +13,30 @@ from taskloom.acp.tool_call_tracker import ToolCallTracker
 from taskloom.acp.turn_kit import TurnAgent
 from taskloom.agent import Middleware, Tool
 from taskloom.agent.workspace import Workspace, resolve_path
-from taskloom.files import LocalFiles
-from taskloom.middleware import PlanChanged, ToolReduction
+from taskloom.middleware import PlanChanged
+from taskloom.session import tool_reduction
+
+LEFT_OUT: Final = (
+    "\n\nThe beginning of this conversation is left out here: it no longer fits. Look again at "
+    "files you need, or ask."
+)
 
 
 async def build_turn_agent(session: LiveSession, mode: Mode) -> TurnAgent:
     """Return what the agent of a turn in this mode is given."""
     setup = session.setup
     tools = _workspace(session, "taskloom", session.desk, writes=mode.writes)
-    make = setup.middleware or partial(_reduction, session)
-    middleware: list[Middleware] = [*make(session.folder)]
+    if setup.middleware is not None:
+        middleware: list[Middleware] = [*setup.middleware(session.folder)]
+    else:
+        middleware = [
+            tool_reduction(
+                session.cwd,
+                session.directory.reduction,
+                language=setup.language,
+                context_tokens=setup.context_tokens,
+            )
+        ]
     instruction = setup.instruction
 
     def inside(path: str) -> Path:
@@ -52,19 +65,6 @@ async def build_turn_agent(session: LiveSession, mode: Mode) -> TurnAgent:
         kinds=session.kinds,
         heard=hear,
     )
-
-
-def _reduction(session: LiveSession, folder: Path) -> list[Middleware]:
-    """Return what keeps long tool results in files of the session, and old ones when it is full."""
-    return [
-        ToolReduction(
-            LocalFiles(session.cwd),
-            root_dir=(folder / "reduction").relative_to(session.cwd).as_posix(),
-            trust_own_read_tool=True,  # The workspace's read_file reaches what is saved there.
-            max_tokens_for_clear=session.setup.context_tokens // 2,
-            language=session.setup.language,
-        )
-    ]
 
 
 def _workspace(

@@ -63,12 +63,12 @@ class WorkerUpdates:
     async def stop_work(self) -> None:
         """End every run: the person has cancelled, or the orchestrator has failed."""
         for run in self.orchestrator.runs(include_ended=False):
-            self.orchestrator.stop(run.run_id, "the turn was ended")
+            self.orchestrator.stop(run.run_id, "the turn was ended", now=True)
         await self.idle()
 
     def stop_one(self, run_id: RunId) -> None:
         """End one run that the person cancelled."""
-        self.orchestrator.stop(run_id, "the person cancelled it")
+        self.orchestrator.stop(run_id, "the person cancelled it", now=True)
 
     async def close(self) -> None:
         """Stop showing."""

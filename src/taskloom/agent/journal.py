@@ -15,8 +15,11 @@ import anyio
 import anyio.to_thread
 
 from taskloom.agent.errors import JournalError
+from taskloom.agent.language import Language
 from taskloom.agent.loop.journal_entries import CallEnded, CallsStarted, Entry
-from taskloom.agent.loop.run_state import is_implied
+from taskloom.agent.loop.run_state import is_implied, make_result, replay
+from taskloom.agent.model_texts import texts
+from taskloom.agent.result import Result
 from taskloom.errors import DamagedLogError, RefusedError, StorageError
 from taskloom.log import Disk, RecordLog, SyncPolicy
 
@@ -125,3 +128,15 @@ def open_journal(
     except BaseException:
         log.close()
         raise
+
+
+def read_journal(path: str | os.PathLike[str], language: Language | None = None) -> Result:
+    """Return how far a journalled run has come, as the result of a run that stops there. Blocks.
+
+    Raises:
+        JournalError: another process has it open, or it is damaged.
+        StorageError: the file cannot be read or repaired.
+    """
+    journal, entries = open_journal(path)
+    journal.close()
+    return make_result(replay(entries), texts(language))

@@ -1,110 +1,166 @@
-"""The parts that hosts and doors of one project share: its tools' reduction, its workers."""
+"""One project with its configuration: what `run` and `acp` are composed from.
+
+Everything that a session of a project needs is built here, for every interface: models, workers,
+permissions, middleware. `taskloom.app.acp_setup` adds what is specific to editors.
+"""
 
 import importlib
+import os
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from taskloom.agent import ChatModel, Retry
+from taskloom.agent import ChatModel
 from taskloom.agent.workspace import PermissionRequest, Permit, Workspace
 from taskloom.app.models import chat_model
 from taskloom.app.pools import build_pools
-from taskloom.config import AcpExecutorConfig, Config
+from taskloom.app.session_host import HostOptions
+from taskloom.config import (
+    AcpExecutorConfig,
+    find_definition,
+    is_allowed,
+    load_config,
+    load_definitions,
+)
 from taskloom.errors import ConfigError
-from taskloom.files import LocalFiles
 from taskloom.middleware import ToolReduction
-from taskloom.orchestrator import AgentDefinition, AgentExecutor, Executor, Pool
+from taskloom.orchestrator import AgentExecutor, Executor, Pool
 from taskloom.orchestrator.executors.agent import MakeTools
-
-RETRY: Final = Retry(max_retries=3)
-"""A model that is busy for a moment must not end hours of work."""
+from taskloom.session import RETRY, Asker, PermissionPolicy, SessionDirectory, tool_reduction
 
 _ACP_EXECUTOR: Final = "taskloom.orchestrator.executors.acp"
-_CONTEXT_TOKENS: Final = 100_000
-"""Above this, old tool results are kept in files; today's models have room for more."""
 
 PermitOf: TypeAlias = Callable[[str], Permit]
 """The permit of the agent of this name."""
 
 
 class Project:
-    """One project with its configuration."""
+    """A project directory, its configuration and its agent definitions."""
 
     def __init__(
         self,
-        config: Config,
-        project: Path,
-        environ: Mapping[str, str],
+        root: Path,
         *,
-        saved: str,
-        tokens: int = _CONTEXT_TOKENS,
+        model_name: str = "",
+        environ: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep what everything here is made from.
+        """Read the configuration; no model is opened yet.
 
-        `saved` is where long tool results go, `tokens` how much context a run may fill.
-        """
-        self.reduction = ToolReduction(
-            LocalFiles(project),
-            root_dir=saved,
-            trust_own_read_tool=True,  # The workspace's read_file reaches what is saved there.
-            max_tokens_for_clear=tokens,
-            language=config.run.language,
-        )
-        self._config = config
-        self._project = project
-        self._environ = environ
-
-    def workspace(self, permit_of: PermitOf, who: str) -> Workspace:
-        """Return the project as one agent may use it."""
-        permit = permit_of(who)
-        return Workspace(self._project, permit=permit, language=self._config.run.language)
-
-    def pools(
-        self,
-        definitions: Mapping[str, AgentDefinition],
-        model: ChatModel,
-        make_tools: MakeTools,
-        permit_of: PermitOf,
-    ) -> tuple[Pool, ...]:
-        """Return the workers that are configured.
+        Args:
+            root: the project's directory.
+            model_name: the model to use instead of the configured one.
+            environ: the environment; by default that of this process.
 
         Raises:
-            ConfigError: one of them cannot be.
+            ConfigError: the configuration or a definition cannot be used.
         """
+        self.root = root
+        self._environ = os.environ if environ is None else environ
+        self.config = load_config(root, environ=self._environ)
+        self.definitions = load_definitions(root, self.config)
+        self.orchestrator = find_definition(
+            self.definitions, self.config.agents.orchestrator, "agents.orchestrator"
+        )
+        self._model_name = model_name or self.orchestrator.model
+        self._open = cache(self._open_model)
+
+    def model(self) -> ChatModel:
+        """Return the model of the project's agents, opened once.
+
+        Raises:
+            ConfigError: none is configured, its key is missing, or it cannot be opened.
+        """
+        return self._open(self._model_name)
+
+    def permissions(
+        self, session: SessionDirectory, *, allow_all: bool = False
+    ) -> PermissionPolicy:
+        """Return the permission policy of a session."""
+        return PermissionPolicy(
+            allows=partial(is_allowed, self.config.run.allow),
+            allow_all=allow_all,
+            state_dir=session.project / session.state_dir,
+        )
+
+    def reduction(self, session: SessionDirectory) -> ToolReduction:
+        """Return the middleware that saves long tool results in the session's directory."""
+        return tool_reduction(self.root, session.reduction, language=self.config.run.language)
+
+    def pools(
+        self, session: SessionDirectory, make_tools: MakeTools, permit_of: PermitOf
+    ) -> tuple[Pool, ...]:
+        """Return the configured workers, for one session.
+
+        Raises:
+            ConfigError: a worker, its model or its executor cannot be used.
+        """
+        config, reduction = self.config, self.reduction(session)
+
+        def agent_executor(_: object) -> AgentExecutor:
+            return AgentExecutor(
+                self.model(),
+                make_tools,
+                middleware=lambda _: [reduction],
+                language=config.run.language,
+                retry=RETRY,
+                max_iterations=config.agents.worker_iterations_max,
+                open_named=self._open,
+            )
+
         return build_pools(
-            self._config,
-            self._project,
-            make_agent_executor=lambda _: self._agent_executor(model, make_tools),
-            make_acp_executor=lambda config, project: _acp_executor(config, project, permit_of),
-            definitions=definitions,
+            config,
+            self.root,
+            make_agent_executor=agent_executor,
+            make_acp_executor=partial(_acp_executor, permit_of),
+            definitions=self.definitions,
         )
 
-    def _agent_executor(self, model: ChatModel, make_tools: MakeTools) -> AgentExecutor:
-        config = self._config
-        return AgentExecutor(
-            model,
-            make_tools,
-            middleware=lambda _: [self.reduction],
+    def host_options(
+        self, session: SessionDirectory, *, asker: Asker | None = None, allow_all: bool = False
+    ) -> HostOptions:
+        """Return the options for hosting a session in this process.
+
+        Args:
+            session: the session.
+            asker: asks a person for permission; None if there is nobody to ask.
+            allow_all: allow everything but secrets without a question.
+
+        Raises:
+            ConfigError: the model or a worker cannot be used; the message says what to set.
+        """
+        config, permissions = self.config, self.permissions(session, allow_all=allow_all)
+        permit_of = partial(permissions.permit, asker=asker)
+
+        def workspace(who: str) -> Workspace:
+            return Workspace(self.root, permit=permit_of(who), language=config.run.language)
+
+        return HostOptions(
+            session=session,
+            model=self.model(),
+            pools=self.pools(session, lambda who: workspace(who).tools(), permit_of),
+            instruction=self.orchestrator.body,
+            tools=workspace("orchestrator").tools(writes=False, commands=False),
+            permissions=permissions,
+            middleware=[self.reduction(session)],
+            settings=config.settings,
+            rules=config.rules,
             language=config.run.language,
-            retry=RETRY,
-            max_iterations=config.agents.worker_iterations_max,
-            open_named=partial(_named_model, config, self._environ),
+            max_iterations=config.run.max_iterations,
         )
 
+    def _open_model(self, name: str) -> ChatModel:
+        return chat_model(self.config, self._environ, name=name)
 
-def _named_model(config: Config, environ: Mapping[str, str], name: str) -> ChatModel:
-    return chat_model(config, environ, name=name)
 
-
-def _acp_executor(config: AcpExecutorConfig, project: Path, permit_of: PermitOf) -> Executor:
-    """Return what hands steps to another agent.
+def _acp_executor(permit_of: PermitOf, config: AcpExecutorConfig, root: Path) -> Executor:
+    """Return the executor that hands steps to another agent.
 
     Raises:
         ConfigError: the extra `acp` is missing.
     """
     try:
-        room: Any = importlib.import_module(_ACP_EXECUTOR)
+        module: Any = importlib.import_module(_ACP_EXECUTOR)
     except ImportError as error:
         raise ConfigError(
             "Executors of type acp need the extra `acp`: pip install 'taskloom[acp]'."
@@ -115,7 +171,7 @@ def _acp_executor(config: AcpExecutorConfig, project: Path, permit_of: PermitOf)
     async def permit_title(title: str) -> bool:
         return await permit(PermissionRequest("run", command=(program, title)))
 
-    executor: Executor = room.AcpExecutor(
-        config.command, cwd=project / config.cwd, env=config.env, permit=permit_title
+    executor: Executor = module.AcpExecutor(
+        config.command, cwd=root / config.cwd, env=config.env, permit=permit_title
     )
     return executor

@@ -1,8 +1,8 @@
 """One session in orchestrator mode, hosted by this process: from a goal to its result.
 
 A turn is one run of the Orchestrator's agent, journalled. When the process dies, the next host of
-the session goes on with the unfinished turn: calls that were under way are made again, and because
-each has an id on the board, nothing is done twice.
+the session resumes the unfinished turn: calls that were in progress are made again, and since each
+has an id on the board, no change is made twice.
 """
 
 from collections.abc import Sequence
@@ -11,24 +11,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+import anyio.to_thread
 from msgspec import Struct
 
 from taskloom.agent import Agent, ChatModel, Language, Message, Middleware, Result, Retry, Run, Tool
 from taskloom.board import DEFAULT_RULES, Rules
-from taskloom.ids import SessionId, StepId, TaskId
+from taskloom.errors import Code, RefusedError
+from taskloom.ids import StepId, TaskId
 from taskloom.orchestrator import ORCHESTRATOR, Orchestrator, Pool, Settings
 from taskloom.orchestrator.prompt.worker_texts import worker_texts
-from taskloom.runtime import STATE_DIR, Board, open_board
-from taskloom.session import PermissionPolicy, SessionStore
+from taskloom.runtime import Board, open_board
+from taskloom.session import RETRY, Conversation, PermissionPolicy, SessionDirectory
 
-_NUDGES_MAX: Final = 3
-"""How often an Orchestrator that stops before its Tasks have ended is told so."""
+_REMINDERS_MAX: Final = 3
+"""How often an Orchestrator that stops before its Tasks have ended is reminded of them."""
+_ENDED: Final = ("completed", "returned_directly")
+"""Stop reasons of a turn that is not resumed."""
 
 
-class HostSetup(Struct, frozen=True, kw_only=True):
+class HostOptions(Struct, frozen=True, kw_only=True):
     """What a host works with."""
 
-    project: Path
+    session: SessionDirectory
     model: ChatModel
     pools: Sequence[Pool]
     instruction: str
@@ -37,28 +41,28 @@ class HostSetup(Struct, frozen=True, kw_only=True):
     permissions: PermissionPolicy | None = None
     """The policy behind the tools; the host tells it which step a worker holds."""
     middleware: Sequence[Middleware] = ()
-    state_dir: str = STATE_DIR
     settings: Settings = Settings()
     rules: Rules = DEFAULT_RULES
     language: Language = "en"
-    retry: Retry | None = None
+    retry: Retry | None = RETRY
     max_iterations: int = 200
 
 
 class Host:
     """The host of one session. Use it with `async with`."""
 
-    def __init__(self, setup: HostSetup, session_id: SessionId) -> None:
-        """Name the session; it must have been created."""
-        self.setup = setup
-        self.session = SessionStore(setup.project, setup.state_dir).open(session_id)
-        self.given_back: list[StepId] = []
+    def __init__(self, options: HostOptions) -> None:
+        """Take the options; nothing is opened yet."""
+        self.options = options
+        self.session = options.session
+        self.released_steps: list[StepId] = []
         """Steps that an earlier host held when it died."""
+        self._conversation = Conversation(self.session, options.language)
         self._stack = AsyncExitStack()
         self._run: Run | None = None
         self._is_quitting = False
         self._board: Board | None = None
-        self._orchestra: Orchestrator | None = None
+        self._orchestrator: Orchestrator | None = None
 
     @property
     def board(self) -> Board:
@@ -68,35 +72,37 @@ class Host:
 
     @property
     def orchestrator(self) -> Orchestrator:
-        """Its workers, while the host is open."""
-        assert self._orchestra is not None
-        return self._orchestra
+        """The session's workers, while the host is open."""
+        assert self._orchestrator is not None
+        return self._orchestrator
 
     async def __aenter__(self) -> Self:
-        """Take the session over: its board, its workers, the steps of a dead host."""
-        setup, session = self.setup, self.session
+        """Take the host lock, open board and workers, release the steps of a dead host."""
+        options, session = self.options, self.session
         async with AsyncExitStack() as stack:
             stack.enter_context(session.host_lock("taskloom run"))
             session.update()
+            stack.callback(self._conversation.close)
+            await anyio.to_thread.run_sync(self._conversation.begin)
             self._board = await stack.enter_async_context(
                 open_board(
-                    setup.project,
+                    session.project,
                     session=session.session_id,
-                    state_dir=setup.state_dir,
-                    rules=setup.rules,
+                    state_dir=session.state_dir,
+                    rules=options.rules,
                 )
             )
             orchestrator = Orchestrator(
                 self._board,
-                setup.pools,
-                settings=setup.settings,
-                language=setup.language,
+                options.pools,
+                settings=options.settings,
+                language=options.language,
                 transcripts=session.runs,
             )
-            self.given_back = await orchestrator.release_orphaned_steps()
-            self._orchestra = await stack.enter_async_context(orchestrator)
-            if setup.permissions is not None:
-                setup.permissions.find_step = orchestrator.step_of
+            self.released_steps = await orchestrator.release_orphaned_steps()
+            self._orchestrator = await stack.enter_async_context(orchestrator)
+            if options.permissions is not None:
+                options.permissions.find_step = orchestrator.step_of
             self._stack = stack.pop_all()
         return self
 
@@ -106,24 +112,27 @@ class Host:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop what still runs. Steps of runs that were stopped by this come back."""
+        """Stop the worker runs and close the session."""
         await self._stack.aclose()
 
-    async def work(self, more: str = "") -> Result:
-        """Go on with the session until its Orchestrator is done; `more` is said to it first."""
-        result = await self._finish_turn(more)
-        for _ in range(_NUDGES_MAX):
+    async def work(self, message: str = "") -> Result:
+        """Run the Orchestrator until its Tasks have ended; a message is given to it first.
+
+        Raises:
+            RefusedError: the session has no goal, no message and no open Task.
+        """
+        result = await self._first_turn(message)
+        for _ in range(_REMINDERS_MAX):
             if result.stop_reason != "completed" or self._is_quitting:
                 break
-            left = await self.open_tasks()
-            if not left:
+            reminder = await self._reminder()
+            if not reminder:
                 break
-            nudge = worker_texts(self.setup.language).nudge.format(tasks=", ".join(left))
-            result = await self._turn([*result.messages, Message.user(nudge)])
+            result = await self._new_turn(reminder)
         return result
 
     def quit(self) -> None:
-        """End the turn where it is; it can be gone on with later, and nothing is lost."""
+        """Stop the turn where it is; a later host can resume it."""
         self._is_quitting = True
         self.orchestrator.returns_steps_on_close = True
         if self._run is not None:
@@ -135,35 +144,58 @@ class Host:
         lines = (await self.board.list(actor)).tasks
         return [line.task_id for line in lines if line.status != "unavailable"]
 
-    async def _finish_turn(self, more: str) -> Result:
-        """Do the first turn, finish one that was cut short, or begin another."""
-        turns = self.session.turns()
-        if not turns:
-            goal = f"{self.session.info.goal}\n\n{more}".strip()
-            return await self._turn([Message.user(goal)])
-        result = await self._run_turn(turns[-1], None)
-        if more and not self._is_quitting:
-            return await self._turn([*result.messages, Message.user(more)])
-        return result
+    async def _first_turn(self, message: str) -> Result:
+        """Resume the turn that was cut short, or start one."""
+        conversation = self._conversation
+        unfinished = conversation.unfinished_turn()
+        if unfinished is not None:
+            result = await self._run_turn(unfinished, None)
+            return await self._new_turn(message) if message and not self._is_quitting else result
+        if not conversation.messages:
+            message = f"{self.session.info.goal}\n\n{message}".strip()
+        message = message or await self._reminder()
+        if message:
+            return await self._new_turn(message)
+        ended = self.session.turns()
+        if not ended:
+            raise RefusedError(
+                Code.VALIDATION_ERROR,
+                f"Session {self.session.session_id!r} has no open Task. Say what to do next: "
+                f'taskloom run --resume {self.session.session_id} "…"',
+            )
+        return await self._run_turn(ended[-1], None)
 
-    async def _turn(self, messages: list[Message]) -> Result:
+    async def _reminder(self) -> str:
+        """Return the message about Tasks that have not ended; empty if there are none."""
+        left = await self.open_tasks()
+        texts = worker_texts(self.options.language)
+        return texts.nudge.format(tasks=", ".join(left)) if left else ""
+
+    async def _new_turn(self, message: str) -> Result:
+        # A turn that failed or was cancelled is not resumed once another one follows it.
+        await anyio.to_thread.run_sync(self._conversation.add_interrupted_turn)
+        messages = [*self._conversation.messages, Message.user(message)]
         return await self._run_turn(self.session.next_turn(), messages)
 
     async def _run_turn(self, journal: Path, messages: list[Message] | None) -> Result:
-        setup, orchestrator = self.setup, self.orchestrator
+        options, orchestrator = self.options, self.orchestrator
         agent = Agent(
-            setup.model,
-            tools=[*orchestrator.tools(), *setup.tools],
-            middleware=[*setup.middleware, *orchestrator.middleware()],
-            instruction=setup.instruction,
+            options.model,
+            tools=[*orchestrator.tools(), *options.tools],
+            middleware=[*options.middleware, *orchestrator.middleware()],
+            instruction=options.instruction,
             name=ORCHESTRATOR,
-            max_iterations=setup.max_iterations,
-            retry=setup.retry,
-            language=setup.language,
+            max_iterations=options.max_iterations,
+            retry=options.retry,
+            language=options.language,
         )
         self._run = run = agent.run(messages, journal=journal)
         if self._is_quitting:
             run.cancel()
         async for event in run:
             orchestrator.publish_output(event)
+        if run.result.stop_reason in _ENDED and self._conversation.unfinished_turn() == journal:
+            await anyio.to_thread.run_sync(
+                self._conversation.add_turn, journal, run.result.messages, run.result.stop_reason
+            )
         return run.result

@@ -35,9 +35,9 @@ def acp(args: Namespace) -> int:
 def _setup(args: Namespace) -> "AcpOptions":
     """Return the options of the server, from the command line and the environment."""
     from taskloom import __version__
-    from taskloom.app.acp_setup import editor_setup
+    from taskloom.app.acp_setup import acp_options
 
-    return editor_setup(
+    return acp_options(
         version=__version__,
         index_dir=_index_dir(),
         model_name=args.model or "",

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from taskloom.app.run_setup import compose
+from taskloom.app.project import Project
 from taskloom.app.sample_project import GOAL, write_sample
 from taskloom.app.session_host import Host
 from taskloom.cli.exit_codes import FAILED, OK
@@ -39,13 +39,14 @@ def demo(args: Namespace) -> int:
 
     project = Path(args.keep or tempfile.mkdtemp(prefix="taskloom-demo-")).absolute()
     write_sample(project)
-    setup = compose(project, environ={"PATH": os.environ.get("PATH", "")})
-    SessionStore(project).create(SESSION_ID, goal=GOAL, kind="demo")
+    session = SessionStore(project).create(SESSION_ID, goal=GOAL, kind="demo")
+    environ = {"PATH": os.environ.get("PATH", "")}
+    options = Project(project, environ=environ).host_options(session)
     if not args.json:
         console().print(f"Goal: {GOAL}\nProject: {project}\n", soft_wrap=True, markup=False)
     watcher = new_watcher(choose_kind(json=args.json, plain=args.plain))
     killer = _Killer()
-    code = asyncio.run(host_session(setup, SESSION_ID, "", watcher, on_start=killer.start))
+    code = asyncio.run(host_session(options, "", watcher, on_start=killer.start))
     return _report(project, code, killed=killer.killed, as_json=args.json)
 
 

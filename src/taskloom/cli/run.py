@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from taskloom.app.run_setup import compose
-from taskloom.app.session_host import Host, HostSetup
+from taskloom.app.project import Project
+from taskloom.app.session_host import Host, HostOptions
 from taskloom.board import TaskStatus
 from taskloom.cli.exit_codes import FAILED, INTERRUPTED, OK
 from taskloom.cli.locate import find_project
@@ -15,7 +15,7 @@ from taskloom.cli.output import console, note, print_json
 from taskloom.config import FILE_NAME
 from taskloom.errors import Code, RefusedError
 from taskloom.runtime import ListTasks
-from taskloom.session import SessionStore
+from taskloom.session import SessionDirectory, SessionStore
 from taskloom.view.format import one_line
 
 if TYPE_CHECKING:
@@ -38,15 +38,11 @@ def run(args: Namespace) -> int:
     _check(args, project)
     _note_config_above(args, project)
     watcher = new_watcher(choose_kind(json=args.json, plain=args.plain))
-    setup = compose(
-        project,
-        asker=watcher.asker,
-        yes=args.yes,
-        model_name=args.model or "",
-        state_dir=args.state_dir,
-    )
-    session_id, message = open_session(args, setup)
-    return asyncio.run(host_session(setup, session_id, message, watcher))
+    composed = Project(project, model_name=args.model or "")
+    composed.model()  # A model that cannot be used is reported before a session is created.
+    session, message = open_session(args, SessionStore(project, args.state_dir))
+    options = composed.host_options(session, asker=watcher.asker, allow_all=args.yes)
+    return asyncio.run(host_session(options, message, watcher))
 
 
 def _note_config_above(args: Namespace, project: Path) -> None:
@@ -94,8 +90,8 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def open_session(args: Namespace, setup: HostSetup) -> tuple[str, str]:
-    """Return the session id, created if it is new, and the message to send to a resumed one."""
+def open_session(args: Namespace, store: SessionStore) -> tuple[SessionDirectory, str]:
+    """Return the session, created if it is new, and the message to send to a resumed one."""
     goal = " ".join(args.goal).strip()
     if args.resume is None:
         if not goal:
@@ -103,31 +99,28 @@ def open_session(args: Namespace, setup: HostSetup) -> tuple[str, str]:
                 Code.VALIDATION_ERROR,
                 'Give a goal: taskloom run "…", or resume a session: taskloom run --resume SESSION',
             )
-        store = SessionStore(setup.project, setup.state_dir)
-        return store.create(args.session or "", goal=goal).session_id, ""
+        return store.create(args.session or "", goal=goal), ""
     session_id = args.resume
     if session_id == _LAST:
-        known = SessionStore(setup.project, setup.state_dir).list()
-        known = [session for session in known if session.info.kind == "run"]
+        known = [session for session in store.list() if session.info.kind == "run"]
         if not known:
             raise RefusedError(
                 Code.VALIDATION_ERROR,
                 'There is no session to resume. Start one: taskloom run "…"',
             )
-        session_id = known[0].session_id
-    return session_id, goal
+        return known[0], goal
+    return store.open(session_id), goal
 
 
 async def host_session(
-    setup: HostSetup,
-    session_id: str,
+    options: HostOptions,
     message: str,
     watcher: "Watcher",
     *,
     on_start: Callable[[Host], None] | None = None,
 ) -> int:
     """Host a session until its Orchestrator ends or the user quits; return the exit code."""
-    async with Host(setup, session_id) as host:
+    async with Host(options) as host:
         if on_start is not None:
             on_start(host)
         result = await watcher.show(host, lambda: host.work(message))

@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio.to_thread
 
-from taskloom.atomic_write import NEW, create_file, make_directory, remove_file, write_file
+from taskloom.atomic_write import NEW, create_file, remove_file, write_file
 from taskloom.files.local_lock import LOCK_NAME, lock_directory
 from taskloom.files.protocol import FileInfo
 from taskloom.files.text import (
@@ -72,9 +72,7 @@ class LocalFiles:
     @asynccontextmanager
     async def lock(self, path: str) -> AsyncGenerator[None]:
         """Lock a directory against other tasks, threads and processes."""
-        directory = self._inside(path)
-        await anyio.to_thread.run_sync(make_directory, directory)
-        async with lock_directory(directory):
+        async with lock_directory(self._inside(path)):
             yield
 
     def _list(self, path: str) -> list[FileInfo]:

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+import anyio.to_thread
 
+from taskloom.atomic_write import make_directory
 from taskloom.files.cross_loop_lock import CrossLoopLock
 
 LOCK_NAME: Final = ".taskloom-lock"
@@ -28,8 +30,12 @@ os.register_at_fork(after_in_child=_locks.clear)  # The child holds none of the 
 
 @asynccontextmanager
 async def lock_directory(directory: Path) -> AsyncGenerator[None]:
-    """Lock a directory, given by its resolved path."""
+    """Lock a directory, given by its resolved path; it is created if missing.
+
+    Tasks of this process get the lock in the order in which they asked for it.
+    """
     async with _locks.setdefault(directory, CrossLoopLock()):
+        await anyio.to_thread.run_sync(make_directory, directory)
         lock = await _acquire(directory / LOCK_NAME)
         try:
             yield

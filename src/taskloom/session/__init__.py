@@ -1,5 +1,7 @@
 """What every interface shares about a session: its store, host lock, permissions and transcript."""
 
+from taskloom.session.agent_defaults import CONTEXT_TOKENS, RETRY, tool_reduction
+from taskloom.session.conversation import Conversation, fit_messages
 from taskloom.session.directory import SessionDirectory, SessionInfo
 from taskloom.session.host_lock import HostLock
 from taskloom.session.index import SessionIndex
@@ -13,28 +15,41 @@ from taskloom.session.permissions import (
     allow_nothing,
 )
 from taskloom.session.store import SessionStore, new_session_id, title_of
-from taskloom.session.transcript import Asked, Over, Recalled, Record, Said, Told, Transcript
+from taskloom.session.transcript import (
+    CommandRecord,
+    MessageRecord,
+    PromptRecord,
+    Record,
+    RewriteRecord,
+    Transcript,
+    TurnEnd,
+)
 
 __all__ = [
+    "CONTEXT_TOKENS",
+    "RETRY",
     "Allows",
     "Answer",
-    "Asked",
     "Asker",
+    "CommandRecord",
+    "Conversation",
     "HostLock",
-    "Over",
+    "MessageRecord",
     "PermissionPolicy",
+    "PromptRecord",
     "Question",
-    "Recalled",
     "Record",
-    "Said",
+    "RewriteRecord",
     "SessionDirectory",
     "SessionIndex",
     "SessionInfo",
     "SessionStore",
-    "Told",
     "ToolRequest",
     "Transcript",
+    "TurnEnd",
     "allow_nothing",
+    "fit_messages",
     "new_session_id",
     "title_of",
+    "tool_reduction",
 ]

@@ -52,9 +52,11 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
 class SessionDirectory:
     """The directory of one session, and what its `session.json` says. Every method blocks."""
 
-    def __init__(self, root: Path, info: SessionInfo) -> None:
+    def __init__(self, project: Path, state_dir: str, info: SessionInfo) -> None:
         """Use `SessionStore` to get one; nothing is written here."""
-        self.root = root
+        self.project = project
+        self.state_dir = state_dir
+        self.root = root = sessions_dir(project, state_dir) / info.session_id
         self.info = info
         self.session_id = info.session_id
         self.transcript = root / "transcript.jsonl"
@@ -132,6 +134,11 @@ class SessionDirectory:
             "directory writable, or free some space.",
             {"path": str(self.root)},
         )
+
+
+def sessions_dir(project: Path, state_dir: str) -> Path:
+    """Return the directory of a project's sessions."""
+    return project / state_dir / "sessions"
 
 
 def _begun(journal: Path) -> bool:

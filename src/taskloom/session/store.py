@@ -12,7 +12,7 @@ from msgspec import structs
 from taskloom.errors import Code, RefusedError, StorageError
 from taskloom.ids import SESSION_ID_RULE, SessionId, is_session_id
 from taskloom.runtime import STATE_DIR
-from taskloom.session.directory import SessionDirectory, SessionInfo
+from taskloom.session.directory import SessionDirectory, SessionInfo, sessions_dir
 from taskloom.text import clip
 
 TITLE_CHARS_MAX: Final = 80
@@ -26,7 +26,8 @@ class SessionStore:
     def __init__(self, project: Path, state_dir: str = STATE_DIR) -> None:
         """Name the project; nothing is read or written yet."""
         self.project = project
-        self._sessions = project / state_dir / "sessions"
+        self._state_dir = state_dir
+        self._sessions = sessions_dir(project, state_dir)
 
     def create(
         self,
@@ -44,6 +45,7 @@ class SessionStore:
             StorageError: the project cannot be written to.
         """
         id_ = session_id or new_session_id()
+        self._check(id_)
         info = SessionInfo(
             session_id=id_,
             cwd=str(self.project),
@@ -53,7 +55,7 @@ class SessionStore:
             additional_directories=additional_directories,
             created_at=datetime.now(UTC),
         )
-        directory = SessionDirectory(self._root(id_), info)
+        directory = SessionDirectory(self.project, self._state_dir, info)
         try:
             directory.write_new()
         except FileExistsError:
@@ -127,13 +129,16 @@ class SessionStore:
         return sorted(found, key=lambda one: (one.info.last_used, one.session_id), reverse=True)
 
     def _root(self, session_id: SessionId) -> Path:
+        self._check(session_id)
+        return self._sessions / session_id
+
+    def _check(self, session_id: SessionId) -> None:
         if not is_session_id(session_id):
             raise RefusedError(
                 Code.VALIDATION_ERROR,
                 f"{session_id[:128]!r} is not a session id: {SESSION_ID_RULE}.",
                 {"path": "$.session_id"},
             )
-        return self._sessions / session_id
 
     def _read(self, root: Path) -> SessionDirectory:
         if root.is_symlink():
@@ -141,7 +146,7 @@ class SessionStore:
         info = msgspec.json.decode((root / "session.json").read_bytes(), type=SessionInfo)
         # The project may have been moved or copied since the file was written.
         info = structs.replace(info, session_id=root.name, cwd=str(self.project))
-        return SessionDirectory(root, info)
+        return SessionDirectory(self.project, self._state_dir, info)
 
 
 def new_session_id() -> SessionId:

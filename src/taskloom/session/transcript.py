@@ -14,13 +14,13 @@ from taskloom.errors import Code, DamagedLogError, RefusedError, StorageError
 from taskloom.log import RecordLog
 
 
-class Asked(Struct, frozen=True, tag_field="r", tag="asked"):
+class PromptRecord(Struct, frozen=True, tag_field="r", tag="asked"):
     """The message of the person with which a turn begins."""
 
     message: Message
 
 
-class Said(Struct, frozen=True, omit_defaults=True, tag_field="r", tag="said"):
+class MessageRecord(Struct, frozen=True, omit_defaults=True, tag_field="r", tag="said"):
     """A reply of the model or a result of a tool, with what the client was shown besides."""
 
     message: Message
@@ -28,14 +28,14 @@ class Said(Struct, frozen=True, omit_defaults=True, tag_field="r", tag="said"):
     shown: list[Any] = []
 
 
-class Told(Struct, frozen=True, tag_field="r", tag="told"):
+class CommandRecord(Struct, frozen=True, tag_field="r", tag="told"):
     """An answer of the interface itself, to a command; the model does not see it."""
 
     asked: str
     text: str
 
 
-class Recalled(Struct, frozen=True, tag_field="r", tag="recalled"):
+class RewriteRecord(Struct, frozen=True, tag_field="r", tag="recalled"):
     """The last messages as hooks have rewritten them: `dropped` of them are replaced.
 
     The count is from the end because the beginning may have been left out.
@@ -45,13 +45,15 @@ class Recalled(Struct, frozen=True, tag_field="r", tag="recalled"):
     messages: list[Message]
 
 
-class Over(Struct, frozen=True, tag_field="r", tag="over"):
+class TurnEnd(Struct, frozen=True, omit_defaults=True, tag_field="r", tag="over"):
     """The end of a turn."""
 
     stop_reason: str
+    journal: str = ""
+    """The name of the turn's journal under `turns/`, for a turn that has one."""
 
 
-Record: TypeAlias = Asked | Said | Told | Recalled | Over
+Record: TypeAlias = PromptRecord | MessageRecord | CommandRecord | RewriteRecord | TurnEnd
 
 
 class Transcript:

@@ -15,9 +15,9 @@ def opening(host: Host) -> list[str]:
     """Say what the session is, and what a host before this one left."""
     info = host.session.info
     lines = [f"session {info.session_id}: {one_line(info.goal)}"]
-    if host.given_back:
-        count = plural(len(host.given_back), "step")
-        lines.append(f"{count} came back from a host that died: {some(host.given_back)}")
+    if host.released_steps:
+        count = plural(len(host.released_steps), "step")
+        lines.append(f"{count} came back from a host that died: {some(host.released_steps)}")
     return lines
 
 
@@ -45,4 +45,4 @@ def closing(result: Result, host: Host, *, was_quit: bool) -> list[str]:
 
 def resume(host: Host) -> str:
     """Return the command that goes on with a session, from the directory one is in."""
-    return resume_command(host.session.session_id, host.setup.project, host.setup.state_dir)
+    return resume_command(host.session.session_id, host.session.project, host.session.state_dir)

@@ -36,7 +36,7 @@ def session(host: Host) -> Object:
         "session_id": info.session_id,
         "goal": info.goal,
         "created_at": info.created_at,
-        "given_back": host.given_back,
+        "given_back": host.released_steps,
     }
 
 

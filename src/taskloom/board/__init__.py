@@ -29,6 +29,7 @@ from taskloom.board.events import (
     StepCompleted,
     StepSnapshot,
     TaskCreated,
+    TaskRunning,
     TaskSnapshot,
 )
 from taskloom.board.operations import (
@@ -45,12 +46,13 @@ from taskloom.board.operations import (
     UpdateTask,
 )
 from taskloom.board.query import QuerySteps, query_steps
-from taskloom.board.rules import DEFAULT_RULES, Rules
+from taskloom.board.rules import DEFAULT_POOL, DEFAULT_RULES, Rules
 from taskloom.board.state.evolve import ImpossibleEventError, Recorded, create, evolve, evolve_all
 from taskloom.board.state.reference_events import adopt, force_step, force_task
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Done, Task
 from taskloom.board.status import (
+    HELD,
     STEP_NEXT,
     TASK_NEXT,
     TASK_TERMINAL,
@@ -74,7 +76,9 @@ from taskloom.board.views import (
 )
 
 __all__ = [
+    "DEFAULT_POOL",
     "DEFAULT_RULES",
+    "HELD",
     "PAYLOADS",
     "STEP_NEXT",
     "TASK_NEXT",
@@ -122,6 +126,7 @@ __all__ = [
     "TaskCreated",
     "TaskLine",
     "TaskPage",
+    "TaskRunning",
     "TaskSnapshot",
     "TaskStatus",
     "TaskView",

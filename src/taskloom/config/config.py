@@ -6,8 +6,7 @@ from typing import Annotated, Any, Final, TypeAlias
 from msgspec import Meta, Struct, structs
 
 from taskloom.agent import Language
-from taskloom.board import Rules
-from taskloom.board.rules import DEFAULT_POOL, DEFAULT_RULES
+from taskloom.board import DEFAULT_POOL, DEFAULT_RULES, Rules
 from taskloom.orchestrator import Settings
 
 FILE_NAME: Final = "taskloom.toml"

@@ -78,7 +78,7 @@ def test_show_reads_a_task_that_has_ended(stage: Stage) -> None:
     seen = taskloom("board", "show", "done", "--json", cwd=stage.project).json()
     assert seen["view"]["status"] == "completed"
     assert seen["view"]["result_summary"] == "it went well"
-    assert (seen["foreign"], seen["torn_bytes"], seen["session_id"]) == (False, 0, "s1")
+    assert (seen["reference_log"], seen["torn_bytes"], seen["session_id"]) == (False, 0, "s1")
 
 
 @pytest.mark.spec("TB-415", "TB-414")
@@ -127,7 +127,7 @@ def test_a_log_of_the_reference_implementation_is_shown_from_anywhere(tmp_path: 
     empty = tmp_path / "empty"
     empty.mkdir()
     seen = taskloom("board", "show", path, "--json", cwd=empty).json()
-    assert seen["foreign"] is True
+    assert seen["reference_log"] is True
     assert [each["status"] for each in seen["view"]["steps"]] == ["completed", "ready"]
     assert seen["view"]["steps"][0]["claimed_by_agent_id"] == "w"
     then = taskloom("board", "replay", path, "--at", "4", "--json", cwd=empty).json()

@@ -150,7 +150,7 @@ def test_an_empty_log_is_the_same_trouble_to_every_look(stage: Stage) -> None:
     for words in (("show",), ("log",), ("log", "--follow"), ("log", "--json")):
         ended = taskloom("board", *words, empty, cwd=stage.project)
         assert (ended.code, ended.out) == (1, "")
-        assert "no whole decision" in ended.err
+        assert "no whole transaction" in ended.err
 
 
 @pytest.mark.parametrize("how", ["removed", "replaced"])

@@ -44,7 +44,7 @@ def test_sound_logs_are_fine(stage: Stage) -> None:
                 "status": "running",
                 "lines": 11,
                 "size_bytes": wal.stat().st_size,
-                "foreign": False,
+                "reference_log": False,
                 "torn_bytes": 0,
                 "line": None,
                 "cause": None,

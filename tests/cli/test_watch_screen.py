@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 
 from taskloom.board import StepStatus
-from taskloom.runtime.read_only_log import inspect
+from taskloom.runtime import inspect
 from taskloom.session import SessionStore
 from tests.cli.terminal import PATIENCE_S, Terminal
 from tests.cli.watched import SESSION

@@ -116,7 +116,7 @@ class Unfenced(JsonlWal):
     """A log that appends wherever its end is by now: the fence taken out."""
 
     def append(self, lines: bytes | bytearray, *, after: Position, then: Position) -> None:
-        list(self.news())
+        list(self.read_new())
         super().append(lines, after=self.position, then=then)
 
 
@@ -124,7 +124,7 @@ def test_without_the_fence_two_writers_spoil_the_log(tmp_path: Path) -> None:
     board = board_on(tmp_path)
     create(board)
     wals = [Unfenced(OsDisk(), wal(tmp_path), tmp_path / "torn", durable=False) for _ in range(2)]
-    begin = [list(each.news()) for each in wals]
+    begin = [list(each.read_new()) for each in wals]
     assert begin[0] == begin[1]
     after = wals[0].position
     lines, then = some_lines(after)

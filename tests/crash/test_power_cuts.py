@@ -163,7 +163,7 @@ def check_quickly(disk: MemoryDisk, account: Acknowledgements, ends: dict[str, s
         lines, then = some_lines(wal.position)
         wal.append(lines, after=wal.position, then=then)
         wal.rewind()
-        assert b"".join(wal.news()).endswith(lines)
+        assert b"".join(wal.read_new()).endswith(lines)
         wal.close()
 
 

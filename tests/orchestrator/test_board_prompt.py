@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from taskloom import CancelTask, ClaimStep, StepStatus, UpdateStep
 from taskloom.agent import Agent, ScriptedModel
+from taskloom.codec import EventHeader
 from taskloom.orchestrator import AgentExecutor, Settings, board_text
 from taskloom.orchestrator.prompt.rendering import Glance, Reader, about_tokens, compose, look
-from taskloom.runtime.recent_changes import Change
 from taskloom.testing import FakeClock
 from tests.orchestrator.stage import (
     Doing,
@@ -39,12 +39,12 @@ GLANCES = st.lists(
 )
 CHANGES = st.lists(
     st.builds(
-        Change,
+        EventHeader,
         st.integers(1, 9),
         st.sampled_from(["task_step_ready", "task_created"]),
         st.text(max_size=30),
-        st.text(max_size=30),
         st.datetimes(),
+        st.none() | st.text(max_size=30),
         st.none() | st.text(max_size=30),
     ),
     max_size=25,
@@ -64,7 +64,7 @@ def odd(text: str) -> int:
 @pytest.mark.parametrize("count", [about_tokens, by_words, odd])
 @given(glances=GLANCES, changes=CHANGES, budget=st.integers(0, 2_000))
 def test_it_never_costs_more_than_its_budget(
-    count: Json, glances: list[Glance], changes: list[Change], budget: int
+    count: Json, glances: list[Glance], changes: list[EventHeader], budget: int
 ) -> None:
     text = compose(glances, changes, budget, count)
     assert count(text) <= budget or text == ""

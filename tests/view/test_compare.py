@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from taskloom import AddStep, DeleteStep, UpdateBoard, UpdateTask
-from taskloom.runtime.read_only_log import inspect
+from taskloom.runtime import inspect
 from taskloom.view.compare import compare
 from taskloom.view.tables import draw_comparison
 from tests.view.boards import Stage, diamond, step

@@ -10,8 +10,8 @@ import pytest
 from taskloom import CancelTask, UnavailableError
 from taskloom.codec import Chain
 from taskloom.errors import StorageError
-from taskloom.runtime.log_verification import Health, verify
-from taskloom.runtime.read_only_log import ReadOnlyLog, inspect
+from taskloom.log import ReadOnlyLog
+from taskloom.runtime import Health, inspect, verify
 from tests.view.boards import Stage, diamond, reference_wal, step
 
 
@@ -39,7 +39,7 @@ def test_a_later_change_does_not_alter_an_earlier_moment(stage: Stage) -> None:
 def test_nobody_waits_for_a_slow_reader(stage: Stage) -> None:
     path = diamond(stage)
     with closing(ReadOnlyLog(path)) as wal:
-        entries = wal.entries()
+        entries = wal.lines()
         next(entries)
         writer = os.open(path, os.O_RDWR)
         fcntl.flock(writer, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Raises if the reader held it.
@@ -50,38 +50,38 @@ def test_nobody_waits_for_a_slow_reader(stage: Stage) -> None:
 def test_a_reader_goes_on_where_it_stopped_and_knows_the_end(stage: Stage) -> None:
     path = stage.create("t", [step("a")])
     with closing(ReadOnlyLog(path)) as wal:
-        assert [entry.wal_seq for entry in wal.entries()] == [1, 2, 3]
-        assert list(wal.entries()) == []
+        assert [entry.wal_seq for entry in wal.lines()] == [1, 2, 3]
+        assert list(wal.lines()) == []
         stage.send(CancelTask(task_id="t"))
-        assert [entry.wal_seq for entry in wal.entries()] == [4, 5]
+        assert [entry.wal_seq for entry in wal.lines()] == [4, 5]
         assert wal.is_over
 
 
 def test_a_file_that_was_cut_while_it_was_read_is_damage(stage: Stage) -> None:
     path = diamond(stage)
     with closing(ReadOnlyLog(path)) as wal:
-        list(wal.entries())
+        list(wal.lines())
         os.truncate(path, 100)
         with pytest.raises(UnavailableError, match="cut to 100 bytes"):
-            list(wal.entries())
+            list(wal.lines())
 
 
 def test_a_long_log_is_read_in_pieces(stage: Stage) -> None:
     path = stage.create("long", [step(f"s{n}") for n in range(3000)])
     assert path.stat().st_size > 1 << 19
     read: list[int] = []
-    seen = inspect(path, watch=read.append)
+    seen = inspect(path, progress=read.append)
     assert sum(read) == path.stat().st_size
     assert seen.last_seq == 3002
     with closing(ReadOnlyLog(path)) as wal:
-        assert [entry.wal_seq for entry in wal.entries(after=2990)] == list(range(2991, 3003))
+        assert [entry.wal_seq for entry in wal.lines(after=2990)] == list(range(2991, 3003))
 
 
-def sealed_anew(path: Path, old: bytes, new: bytes) -> None:
+def with_new_checksums(path: Path, old: bytes, new: bytes) -> None:
     """Change a log and give every line a right checksum, as no accident would."""
     chain = Chain()
     lines = path.read_bytes().replace(old, new).splitlines()
-    path.write_bytes(b"".join(chain.seal(line[: line.rindex(b',"crc"')] + b"}") for line in lines))
+    path.write_bytes(b"".join(chain.line(line[: line.rindex(b',"crc"')] + b"}") for line in lines))
 
 
 @pytest.mark.spec("TB-115", "TB-1003")
@@ -97,9 +97,9 @@ def test_an_event_that_cannot_be_is_damage_even_under_a_right_checksum(
     stage: Stage, old: bytes, new: bytes, cause: str
 ) -> None:
     path = diamond(stage)
-    sealed_anew(path, b"orc-1", b"orc-2")
+    with_new_checksums(path, b"orc-1", b"orc-2")
     assert verify(path).health is Health.OK
-    sealed_anew(path, old, new)
+    with_new_checksums(path, old, new)
     found = verify(path)
     assert found.health is Health.DAMAGED
     assert cause in (found.cause or "")
@@ -110,7 +110,7 @@ def test_a_reference_log_with_a_torn_tail_is_read_up_to_it(tmp_path: Path) -> No
     path = reference_wal(tmp_path / "old.wal.jsonl")
     path.write_bytes(path.read_bytes()[:-3])
     seen = inspect(path)
-    assert (seen.foreign, seen.last_seq) == (True, 5)
+    assert (seen.reference_log, seen.last_seq) == (True, 5)
     assert seen.torn_bytes > 0
     assert verify(path).health is Health.TORN
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from taskloom import CancelTask, CompleteTask, StepStatus, UpdateStep
-from taskloom.runtime.read_only_log import Inspection, inspect
+from taskloom.runtime import Inspection, inspect
 from taskloom.view.step_filter import Choice
 from taskloom.view.task import draw_task
 from tests.view.boards import Stage, change_after_dispatch, diamond, reference_wal, step

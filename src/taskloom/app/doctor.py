@@ -30,7 +30,7 @@ from taskloom.config import (
 from taskloom.errors import ConfigError, TaskloomError
 from taskloom.ids import WAL_SUFFIX
 from taskloom.orchestrator import AgentDefinition, Emit, Executor, Job, Pool, WorkerHandle
-from taskloom.runtime.log_verification import Health, verify
+from taskloom.runtime import Health, verify
 from taskloom.text import join_limited
 
 MODEL_TIMEOUT_S: Final = 60.0

@@ -48,7 +48,7 @@ from taskloom.board.operations import (
 from taskloom.board.query import QuerySteps, query_steps
 from taskloom.board.rules import DEFAULT_POOL, DEFAULT_RULES, Rules
 from taskloom.board.state.evolve import ImpossibleEventError, Recorded, create, evolve, evolve_all
-from taskloom.board.state.reference_events import adopt, force_step, force_task
+from taskloom.board.state.reference_events import force_step, force_task, task_from_snapshot
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Done, Task
 from taskloom.board.status import (
@@ -135,7 +135,6 @@ __all__ = [
     "UpdateStep",
     "UpdateStepContent",
     "UpdateTask",
-    "adopt",
     "authorise",
     "check_command",
     "count_steps",
@@ -152,6 +151,7 @@ __all__ = [
     "require_orchestrator",
     "require_sight",
     "summarise",
+    "task_from_snapshot",
     "view_line",
     "view_step",
     "view_task",

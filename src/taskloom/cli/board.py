@@ -5,18 +5,17 @@ from datetime import UTC, datetime
 
 from taskloom.board import StepStatus, TaskStatus
 from taskloom.cli.exit_codes import OK
-from taskloom.cli.locate import find_log, open_survey
+from taskloom.cli.locate import find_log, open_session_logs
 from taskloom.cli.output import draw, note, print_json
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import Seq
-from taskloom.runtime.listing import ListTasks
-from taskloom.runtime.read_only_log import Inspection, inspect
+from taskloom.runtime import Inspection, ListTasks, inspect
 from taskloom.view.format import plural
 
 
 def list_tasks(args: Namespace) -> int:
     """Show a session's Tasks."""
-    survey = open_survey(args)
+    logs = open_session_logs(args)
     status = TaskStatus(_known(args.status, "--status", TaskStatus)) if args.status else None
     query = ListTasks(
         status=status,
@@ -24,7 +23,7 @@ def list_tasks(args: Namespace) -> int:
         limit=args.limit,
         offset=args.offset,
     )
-    page = survey.list(query)
+    page = logs.list(query)
     if args.json:
         print_json(page)
         return OK
@@ -32,7 +31,7 @@ def list_tasks(args: Namespace) -> int:
 
     if page.tasks:
         draw(draw_tasks(page))
-    ended = sum(found.ended is not None for found in survey.found())
+    ended = sum(found.ended is not None for found in logs.found())
     if ended and not query.include_terminal:
         note(f"{plural(ended, 'ended Task')} not shown; --all shows all Tasks")
     elif not page.tasks:

@@ -23,8 +23,7 @@ from taskloom.cli.invocation import program_name
 from taskloom.cli.output import console, print_json_line
 from taskloom.cli.run import host_session
 from taskloom.orchestrator import RunEvent
-from taskloom.runtime import session_dir
-from taskloom.runtime.read_only_log import inspect
+from taskloom.runtime import inspect, session_dir
 from taskloom.session import SessionStore
 
 SESSION_ID: Final = "demo"

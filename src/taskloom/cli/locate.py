@@ -8,8 +8,7 @@ from pathlib import Path
 from taskloom.cli.output import note
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import WAL_SUFFIX
-from taskloom.runtime import session_dir
-from taskloom.runtime.log_verification import LogSurvey
+from taskloom.runtime import SessionLogs, session_dir
 from taskloom.text import join_limited
 
 
@@ -35,7 +34,7 @@ def find_project(args: Namespace, *, upward: bool = True) -> Path:
     return start
 
 
-def open_survey(args: Namespace) -> LogSurvey:
+def open_session_logs(args: Namespace) -> SessionLogs:
     """Return the logs of --session, else of the newest session.
 
     Raises:
@@ -50,7 +49,9 @@ def open_survey(args: Namespace) -> LogSurvey:
             f"*{WAL_SUFFIX} file.",
             {"path": str(tasks)},
         )
-    return LogSurvey(session_dir(tasks.parent.parent, _session(args, sessions), tasks.parent.name))
+    return SessionLogs(
+        session_dir(tasks.parent.parent, _session(args, sessions), tasks.parent.name)
+    )
 
 
 def find_log(args: Namespace, name: str) -> Path:
@@ -61,7 +62,7 @@ def find_log(args: Namespace, name: str) -> Path:
     """
     path = as_path(name)
     if path is None:
-        return find_in(open_survey(args), name)
+        return find_in(open_session_logs(args), name)
     if not path.exists():
         raise RefusedError(
             Code.TASK_NOT_FOUND,
@@ -78,16 +79,16 @@ def as_path(name: str) -> Path | None:
     return path if is_path else None
 
 
-def find_in(survey: LogSurvey, name: str) -> Path:
+def find_in(logs: SessionLogs, name: str) -> Path:
     """Return the log of a Task of this session.
 
     Raises:
         RefusedError: it has no such Task; the message suggests similar names.
     """
-    path = survey.find(name)
+    path = logs.find(name)
     if path is not None:
         return path
-    names = list(dict.fromkeys(found.task_id for found in survey.found()))
+    names = list(dict.fromkeys(found.task_id for found in logs.found()))
     near = get_close_matches(name, names, n=3, cutoff=0.5)
     if near:
         hint = f"Did you mean {' or '.join(near)}?"

@@ -11,8 +11,9 @@ from typing import Final
 from taskloom.cli.exit_codes import OK
 from taskloom.cli.locate import find_log
 from taskloom.cli.output import console, note, print_json_line
+from taskloom.codec import LogLine
 from taskloom.errors import StorageError
-from taskloom.runtime.read_only_log import Entry, ReadOnlyLog
+from taskloom.log import ReadOnlyLog
 from taskloom.view.format import plural
 
 LIMIT: Final = 200
@@ -26,7 +27,7 @@ def log(args: Namespace) -> int:
     """Print the events; with --follow, also those that come later."""
     path = find_log(args, args.task)
     with closing(ReadOnlyLog(path)) as wal:
-        shown = iter(_choose(wal.entries(after=args.after or 0), args))
+        shown = iter(_choose(wal.lines(after=args.after or 0), args))
         first = list(islice(shown, LIMIT))
         show = print_json_line if args.json else _printer(first)
         for entry in chain(first, shown):
@@ -40,7 +41,7 @@ def log(args: Namespace) -> int:
     return OK
 
 
-def _choose(entries: Iterator[Entry], args: Namespace) -> Iterable[Entry]:
+def _choose(entries: Iterator[LogLine], args: Namespace) -> Iterable[LogLine]:
     limit: int | None = args.limit
     if limit is None and not (args.json or args.all):
         limit = LIMIT
@@ -54,23 +55,23 @@ def _choose(entries: Iterator[Entry], args: Namespace) -> Iterable[Entry]:
     return islice(entries, limit)
 
 
-def _follow(wal: ReadOnlyLog, show: Callable[[Entry], None]) -> None:
+def _follow(wal: ReadOnlyLog, show: Callable[[LogLine], None]) -> None:
     """Print new events until the Task has ended, or until the file is gone."""
-    is_there = True
+    is_named = True
     while not wal.is_over:
-        if not is_there:
+        if not is_named:
             raise StorageError(
                 f"{wal.path} was removed or replaced. All events of the old file are shown. Run "
                 "the command again to follow the new file.",
                 {"wal_path": str(wal.path)},
             )
         sleep(POLL_S)
-        is_there = wal.is_there()  # Checked before reading, so that the last events are shown.
-        for entry in wal.entries():
+        is_named = wal.is_named()  # Checked before reading, so that the last events are shown.
+        for entry in wal.lines():
             show(entry)
 
 
-def _printer(first: Sequence[Entry]) -> Callable[[Entry], None]:
+def _printer(first: Sequence[LogLine]) -> Callable[[LogLine], None]:
     """Return a function that prints an event; `first` decides how wide the columns are."""
     from taskloom.view.timeline import Timeline
 
@@ -78,7 +79,7 @@ def _printer(first: Sequence[Entry]) -> Callable[[Entry], None]:
     timeline = Timeline.fitting(first)
     out.print(timeline.heading())
 
-    def show(entry: Entry) -> None:
+    def show(entry: LogLine) -> None:
         out.print(timeline.draw(entry))
 
     return show

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from taskloom.cli.exit_codes import FAILED, OK, USAGE
-from taskloom.cli.locate import as_path, find_in, open_survey
+from taskloom.cli.locate import as_path, find_in, open_session_logs
 from taskloom.cli.output import console, draw, note, print_json
-from taskloom.runtime.log_verification import Finding, Health
-from taskloom.runtime.log_verification import verify as verify_log
+from taskloom.runtime import Finding, Health
+from taskloom.runtime import verify as verify_log
 
 
 def verify(args: Namespace) -> int:
@@ -37,15 +37,15 @@ def _exit_code(findings: list[Finding]) -> int:
 
 
 def _paths(args: Namespace) -> Iterator[Path]:
-    survey = None
+    logs = None
     if not args.tasks:
-        survey = open_survey(args)
-        yield from [survey.path(found.name) for found in survey.found()]
+        logs = open_session_logs(args)
+        yield from [logs.path(found.name) for found in logs.found()]
     for name in args.tasks:
         path = as_path(name)
         if path is None:
-            survey = survey or open_survey(args)
-            path = find_in(survey, name)
+            logs = logs or open_session_logs(args)
+            path = find_in(logs, name)
         yield path
 
 
@@ -63,4 +63,4 @@ def _check(paths: list[Path], *, progress: bool) -> list[Finding]:
         def advance(size_bytes: int) -> None:
             bars.advance(bar, size_bytes)
 
-        return [verify_log(path, watch=advance) for path in paths]
+        return [verify_log(path, progress=advance) for path in paths]

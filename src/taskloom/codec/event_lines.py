@@ -1,7 +1,7 @@
-"""Events to lines of a log and back.
+"""Encodes events as lines of a log, and decodes them.
 
 A line is decoded straight into the payload class of its event type, in one pass: that is what
-makes replay quick. Names on the wire are the ones written in `EventType`, never a class name.
+makes replay quick. The type of an event is its value in `EventType`, never a class name.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from taskloom.ids import AgentId, CommandId, RunId, Seq, SessionId, StepId, Task
 
 
 class EventAuthor(NamedTuple):
-    """Where the events of one decision come from: the part that all their lines share."""
+    """Who wrote the events of one decision, for whom and when: all their lines have this."""
 
     session_id: SessionId
     task_id: TaskId
@@ -39,7 +39,7 @@ class EventAuthor(NamedTuple):
 
 
 class Line(Protocol):
-    """A decoded line: what `evolve` and a follower need of it."""
+    """A decoded line, its payload an instance of the class of its event type."""
 
     wal_seq: Seq
     payload: Payload
@@ -137,39 +137,39 @@ def _decoder(
 
 
 decode_step: Final = cast("Callable[[bytes], Recorded]", _decoder(_NEEDED))
-"""Read one line with no more than `evolve` needs; raises one of `DECODE_ERRORS`."""
+"""Decode of one line no more than `evolve` needs; raises one of `DECODE_ERRORS`."""
 _decode_line: Final = cast("Callable[[bytes], Line]", _decoder([*_NEEDED, *_ENVELOPE]))
 
 
 def encode(
-    events: Sequence[Event], origin: EventAuthor, chain: Chain, *, after: Seq, base: Seq
+    events: Sequence[Event], author: EventAuthor, chain: Chain, *, after: Seq, base: Seq
 ) -> bytearray:
-    """Write the lines of one decision, to follow line `after`; see `frame` for `base`."""
+    """Return the lines of one transaction, to follow line `after`; see `frame` for `base`."""
     size = len(events)
     lines = bytearray()
-    for place, event in enumerate(events, 1):
+    for number, event in enumerate(events, 1):
         chain.append(
             lines,
             _Out(
-                wal_seq=after + place,
-                session_id=origin.session_id,
-                event_id=f"{origin.event_prefix}-{after + place}",
+                wal_seq=after + number,
+                session_id=author.session_id,
+                event_id=f"{author.event_prefix}-{after + number}",
                 event_type=event.payload.type,
-                actor_agent_id=origin.agent_id,
-                actor_run_id=origin.run_id,
-                task_id=origin.task_id,
+                actor_agent_id=author.agent_id,
+                actor_run_id=author.run_id,
+                task_id=author.task_id,
                 step_id=event.step_id,
                 payload=_as_written(event.payload),
-                created_at=origin.at,
-                command_id=origin.command_id,
-                tx=(place, size, base),
+                created_at=author.at,
+                command_id=author.command_id,
+                tx=(number, size, base),
             ),
         )
     return lines
 
 
 def decode(data: bytes, *, after: Seq) -> list[Line]:
-    """Read whole lines that follow line `after`, with everything they say.
+    """Decode the whole lines that follow line `after`.
 
     Raises:
         DamagedLogError: One of them does not parse, or is of an unknown type.

@@ -1,6 +1,6 @@
-"""A log added up: the state that its events come to.
+"""Replay: the state of a Task from the lines of its log.
 
-The same `evolve` that changes a live Task adds up its log, so the two cannot differ.
+The same `evolve` changes a live Task and a replayed one, so the two cannot differ.
 """
 
 from taskloom.board import Done, Event, ImpossibleEventError, Task, TaskCreated, create, evolve_all
@@ -11,33 +11,33 @@ from taskloom.ids import CommandId, RunId, Seq
 
 
 class Replay:
-    """Adds up a log piece by piece."""
+    """Applies a log chunk by chunk."""
 
     def __init__(self, task: Task | None = None) -> None:
-        """Begin before the first line, or behind what a Task has seen already."""
+        """Start at the first line, or behind the last line that `task` has seen."""
         self.task = task
 
     @property
     def seq(self) -> Seq:
-        """The last line that was added."""
+        """The last line that was applied."""
         return 0 if self.task is None else self.task.seq
 
     def add(self, data: bytes, *, until: Seq | None = None) -> None:
-        """Add whole lines, up to line `until` if given.
+        """Apply whole lines, up to line `until` if given.
 
         Raises:
-            DamagedLogError: A line cannot be read or cannot follow; drop this replay.
+            DamagedLogError: A line does not parse or cannot follow; the Task is half changed.
         """
         if self.task is None:
-            data = self._begin(data)
+            data = self._create(data)
         if data:
             self._apply(data, until)
 
-    def _begin(self, data: bytes) -> bytes:
+    def _create(self, data: bytes) -> bytes:
         end = data.index(b"\n") + 1
         first = decode(data[:end], after=0)[0]
         if not isinstance(first.payload, TaskCreated) or first.wal_seq != 1:
-            raise DamagedLogError(1, "a log begins with task_created, numbered 1")
+            raise DamagedLogError(1, "a log starts with task_created, numbered 1")
         try:
             task = create(first.payload, first.created_at, 1, first.session_id)
         except ImpossibleEventError as cause:
@@ -56,7 +56,7 @@ class Replay:
         if until is not None:
             del raw[max(0, until - task.seq) :]
         try:
-            # Decoded one by one: what a line became is gone before the next is looked at.
+            # Decoded one by one, so that one payload at a time is in memory.
             evolve_all(task, map(decode_step, raw))
         except ImpossibleEventError as cause:
             raise DamagedLogError(task.seq + 1, cause.message) from cause
@@ -66,7 +66,7 @@ class Replay:
             self._note_commands(raw)
 
     def _note_commands(self, raw: list[bytes]) -> None:
-        """Remember the commands that carried an id; most logs have none."""
+        """Remember the commands that have an id; most logs have none."""
         assert self.task is not None
         for line in decode(b"\n".join([*raw, b""]), after=self.seq - len(raw)):
             if line.command_id is not None:

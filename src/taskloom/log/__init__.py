@@ -1,15 +1,17 @@
-"""Where the lines of a log are kept."""
+"""Logs on disk and in memory: the write-ahead logs of a board, and logs of records."""
 
 from taskloom.log.disk import Disk, Entry, OsDisk
 from taskloom.log.jsonl import Durability, JsonlLog
 from taskloom.log.jsonl_wal import JsonlWal
 from taskloom.log.memory import MemoryLog
-from taskloom.log.protocol import START, Log, Position, TornTail, Wal, WalInfo
+from taskloom.log.protocol import START, Log, Position, TornTail, Wal, WalInfo, read_chunk
+from taskloom.log.read_only_log import NO_TRANSACTION, Progress, ReadOnlyLog
 from taskloom.log.reader import Reader
 from taskloom.log.record_log import RecordLog
 from taskloom.log.sync_policy import SyncPolicy
 
 __all__ = [
+    "NO_TRANSACTION",
     "START",
     "Disk",
     "Durability",
@@ -20,10 +22,13 @@ __all__ = [
     "MemoryLog",
     "OsDisk",
     "Position",
+    "Progress",
+    "ReadOnlyLog",
     "Reader",
     "RecordLog",
     "SyncPolicy",
     "TornTail",
     "Wal",
     "WalInfo",
+    "read_chunk",
 ]

@@ -1,7 +1,7 @@
-"""A session's logs as JSONL files in one directory: one file a Task, and nothing else in it.
+"""A session's logs as JSONL files in one directory: one file for each Task, and nothing else.
 
-The directory itself is what creators lock, so no lock file is needed. Torn tails go to a
-directory beside the sessions'.
+A process that creates a log locks the directory itself, so there is no lock file. Torn tails are
+copied to another directory.
 """
 
 from collections.abc import Callable, Generator
@@ -13,13 +13,14 @@ from typing import Final, TypeVar
 from taskloom.errors import StorageError
 from taskloom.ids import WAL_SUFFIX
 from taskloom.log.disk import CREATE, READ_ONLY, Disk, OsDisk
-from taskloom.log.jsonl_wal import JsonlWal, failed, write_all
+from taskloom.log.jsonl_wal import JsonlWal, failed
 from taskloom.log.protocol import Position, WalInfo, path_conflict
+from taskloom.log.quarantine import write_all
 
 _T = TypeVar("_T")
 
 _LEVELS: Final = 3
-"""Directories that may be new with a session: its own, that of all sessions, the state dir."""
+"""Directories that may be new with a session: its own, that of all sessions, the state one."""
 _TAIL_BYTES: Final = 1 << 13
 
 
@@ -29,7 +30,7 @@ class Durability(StrEnum):
     FSYNC = "fsync"
     """A killed process and a power cut."""
     OS = "os"
-    """A killed process; what the power cut leaves is the system's affair."""
+    """A killed process; what is left after a power cut depends on the operating system."""
 
 
 class JsonlLog:
@@ -43,15 +44,15 @@ class JsonlLog:
         durability: Durability = Durability.FSYNC,
         disk: Disk | None = None,
     ) -> None:
-        """Name the directory; it is made when the first log is."""
+        """Name the directory; the first `create` makes it."""
         self._directory = directory
         self._torn_dir = torn_dir or directory.with_name(f"{directory.name}.torn")
         self._durable = Durability(durability) is Durability.FSYNC
         self._disk: Disk = disk or OsDisk()
-        self._directory_is_safe = False
+        self._directory_is_durable = False
 
     def entries(self) -> list[WalInfo]:
-        """List the logs; other files are none of our business."""
+        """List the logs; other files are left out."""
         try:
             found = list(self._disk.entries(self._directory))
         except OSError as cause:
@@ -79,15 +80,15 @@ class JsonlLog:
             self._close(fd)
 
     def _make_directory(self) -> None:
-        """Make the directory, and be sure of it: another process may have died while making it."""
+        """Make the directory durable: a process may have died between making and syncing it."""
         self._disk.make_directory(self._directory)
-        if self._durable and not self._directory_is_safe:
+        if self._durable and not self._directory_is_durable:
             for parent in list(self._directory.parents)[:_LEVELS]:
                 self._disk.sync_directory(parent)
-            self._directory_is_safe = True
+            self._directory_is_durable = True
 
     def create(self, name: str, lines: bytes | bytearray, *, then: Position) -> JsonlWal:
-        """Make a new file. Call it within `exclusive`."""
+        """Create a file. Call this within `exclusive`."""
         path = self._path(name)
         try:
             fd = self._open_new(name, path)
@@ -99,9 +100,9 @@ class JsonlLog:
             outcome = self._undo_creation(path)
             self._close(fd)
             raise failed("created", path, cause, outcome) from cause
-        # From here on nothing may fail: the new log is there for good.
+        # Nothing may fail from here on: the new log is durable.
         wal = JsonlWal(self._disk, path, self._torn_dir, durable=self._durable, fd=fd)
-        wal.assume(len(lines), then)
+        wal.assume_created(len(lines), then)
         return wal
 
     def _open_new(self, name: str, path: Path) -> int:
@@ -118,11 +119,11 @@ class JsonlLog:
         if self._durable:
             self._disk.sync(fd)
             self._disk.sync_directory(self._directory)
-        with suppress(OSError):  # The file is done; its lock goes with the handle at the latest.
+        with suppress(OSError):  # The file is complete; closing it releases its lock too.
             self._disk.unlock(fd)
 
     def _undo_creation(self, path: Path) -> str:
-        """Remove what was begun; return what is known of it then."""
+        """Remove the new file; return what is known about it then."""
         try:
             self._disk.remove(path)
             if self._durable:
@@ -133,15 +134,15 @@ class JsonlLog:
 
     def _close(self, fd: int) -> None:
         if fd >= 0:
-            with suppress(OSError):  # Whatever happens, the descriptor and its lock are gone.
+            with suppress(OSError):  # Even a failed close frees the descriptor and its lock.
                 self._disk.close(fd)
 
     def _clear_unfinished(self, path: Path) -> bool:
-        """Set aside a file whose creation a crash cut short; tell whether it was one."""
+        """Remove a file whose creation a crash cut short; return whether it was one."""
         try:
             wal = JsonlWal(self._disk, path, self._torn_dir, durable=self._durable)
         except StorageError:
-            return False  # A link, a pipe, a directory: not ours to touch.
+            return False  # A link, a pipe, a directory: not a log.
         try:
             wal.acquire(wait=True)
             return wal.remove_if_unfinished()
@@ -149,23 +150,23 @@ class JsonlLog:
             wal.close()
 
     def open(self, name: str) -> JsonlWal:
-        """Open a file that is there."""
+        """Open an existing file."""
         return JsonlWal(self._disk, self._path(name), self._torn_dir, durable=self._durable)
 
     def last_lines(self, name: str, count: int = 2) -> list[bytes]:
-        """Read the end of the file, as much of it as these lines need."""
-        return self._peek(name, lambda fd: self._last_lines(fd, count))
+        """Read no more of the file's end than these lines need."""
+        return self._read_with(name, lambda fd: self._last_lines(fd, count))
 
     def first_line(self, name: str) -> bytes:
-        """Read the beginning of the file, as much of it as its first line needs."""
-        return self._peek(name, self._first_line)
+        """Read no more of the file's start than its first line needs."""
+        return self._read_with(name, self._first_line)
 
-    def _peek(self, name: str, look: Callable[[int], _T]) -> _T:
+    def _read_with(self, name: str, read: Callable[[int], _T]) -> _T:
         path = self._path(name)
         try:
             fd = self._disk.open(path, READ_ONLY)
             try:
-                return look(fd)
+                return read(fd)
             finally:
                 self._close(fd)
         except OSError as cause:

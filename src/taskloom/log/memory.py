@@ -1,4 +1,4 @@
-"""The reference: logs in memory, shared by all handles on one `MemoryLog`. Nothing to crash."""
+"""Logs in memory, shared by all handles on one `MemoryLog`; they end with the process."""
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from taskloom.log.protocol import START, Position, TornTail, Wal, WalInfo, path_
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Lines:
     lines: bytearray = field(default_factory=bytearray)
     position: Position = START
     lock: Lock = field(default_factory=Lock)
@@ -20,56 +20,56 @@ class MemoryLog:
     """The logs of one session, in memory."""
 
     def __init__(self) -> None:
-        """Begin with none."""
-        self._kept: dict[str, _Kept] = {}
+        """Start without logs."""
+        self._stored: dict[str, _Lines] = {}
         self._lock = RLock()
 
     def entries(self) -> list[WalInfo]:
         """List the logs."""
-        return [WalInfo(name, len(kept.lines), 0) for name, kept in self._kept.items()]
+        return [WalInfo(name, len(stored.lines), 0) for name, stored in self._stored.items()]
 
     @contextmanager
     def exclusive(self) -> Generator[None]:
-        """Keep other threads from creating."""
+        """Lock the session for this thread."""
         with self._lock:
             yield
 
     def create(self, name: str, lines: bytes | bytearray, *, then: Position) -> Wal:
-        """Make a new log."""
+        """Create a log."""
         with self._lock:
-            if name in self._kept:
+            if name in self._stored:
                 raise path_conflict(name, f"memory:{name}")
-            self._kept[name] = _Kept(bytearray(lines), then)
+            self._stored[name] = _Lines(bytearray(lines), then)
         wal = self.open(name)
         wal.read_to(len(lines), then)
         return wal
 
     def open(self, name: str) -> "MemoryWal":
         """Open a log."""
-        return MemoryWal(name, self._kept[name])
+        return MemoryWal(name, self._stored[name])
 
     def first_line(self, name: str) -> bytes:
         """Return the first line."""
-        return bytes(self._kept[name].lines).partition(b"\n")[0]
+        return bytes(self._stored[name].lines).partition(b"\n")[0]
 
     def last_lines(self, name: str, count: int = 2) -> list[bytes]:
         """Return the last lines."""
-        return bytes(self._kept[name].lines).splitlines(keepends=True)[-count:]
+        return bytes(self._stored[name].lines).splitlines(keepends=True)[-count:]
 
 
 class MemoryWal:
     """One handle on one log in memory."""
 
-    def __init__(self, name: str, kept: _Kept) -> None:
-        """Begin at the start."""
+    def __init__(self, name: str, stored: _Lines) -> None:
+        """Start at the first line."""
         self._name = name
-        self._kept = kept
+        self._stored = stored
         self._at = 0
         self._position = START
 
     @property
     def path(self) -> str:
-        """A name that says there is no file."""
+        """A name that no file has."""
         return f"memory:{self._name}"
 
     @property
@@ -79,52 +79,52 @@ class MemoryWal:
 
     @property
     def torn(self) -> TornTail | None:
-        """Nothing tears in memory."""
+        """None: a write to memory is never torn."""
         return None
 
     @property
-    def is_foreign(self) -> bool:
-        """Everything here is ours."""
+    def is_reference_log(self) -> bool:
+        """False: all lines are ours."""
         return False
 
     @property
     def is_writable(self) -> bool:
-        """Memory always is."""
+        """True."""
         return True
 
-    def acquire(self, *, wait: bool, shared: bool = False) -> bool:  # noqa: ARG002 - one at a time will do
-        """Begin a turn."""
-        return self._kept.lock.acquire(blocking=wait)
+    def acquire(self, *, wait: bool, shared: bool = False) -> bool:  # noqa: ARG002 - a shared lock is exclusive too
+        """Take the lock."""
+        return self._stored.lock.acquire(blocking=wait)
 
     def release(self) -> None:
-        """End the turn."""
-        self._kept.lock.release()
+        """Release the lock."""
+        self._stored.lock.release()
 
-    def news(self) -> Iterator[bytes]:
-        """Yield what is new, in one piece."""
-        lines = bytes(self._kept.lines[self._at :])
+    def read_new(self) -> Iterator[bytes]:
+        """Yield what is new, in one chunk."""
+        lines = bytes(self._stored.lines[self._at :])
         if lines:
-            self.read_to(len(self._kept.lines), self._kept.position)
+            self.read_to(len(self._stored.lines), self._stored.position)
             yield lines
 
-    def append(self, lines: bytes, *, after: Position, then: Position) -> None:
-        """Append."""
-        if self._kept.position != after:
-            raise FencedError(after.seq, self._kept.position.seq)
-        self._kept.lines += lines
-        self._kept.position = then
-        self.read_to(len(self._kept.lines), then)
+    def append(self, lines: bytes | bytearray, *, after: Position, then: Position) -> None:
+        """Append the lines."""
+        if self._stored.position != after:
+            raise FencedError(after.seq, self._stored.position.seq)
+        self._stored.lines += lines
+        self._stored.position = then
+        self.read_to(len(self._stored.lines), then)
 
     def unread_bytes(self) -> int:
         """Return how much is new."""
-        return len(self._kept.lines) - self._at
+        return len(self._stored.lines) - self._at
 
     def rewind(self) -> None:
-        """Begin at the start."""
+        """Read from the start again."""
         self.read_to(0, START)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: no file is open."""
 
     def read_to(self, at: int, position: Position) -> None:
         """Note how far this handle has read."""

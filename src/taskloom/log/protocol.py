@@ -1,12 +1,12 @@
-"""What every log promises, whatever keeps it.
+"""The interface of logs, with the promises that every implementation keeps.
 
-A `Log` is the place where a session's write-ahead logs are; a `Wal` is one of them, opened.
-Both are synchronous and may block: the runtime decides on which thread. Every implementation
-passes the contract suite in `taskloom.testing.log_contract`:
+A `Log` holds the write-ahead logs of a session; a `Wal` is one of them, opened. Both are
+synchronous and may block: the runtime chooses the thread. Every implementation passes the
+contract suite in `taskloom.testing.log_contract`:
 
 1. Lines are numbered 1, 2, 3… without a gap.
 2. When `append` returns, what it wrote survives a crash of this process, and a power cut too
-   unless the log was told not to care.
+   unless the log was opened with less durability.
 3. Of two appends with the same `after`, exactly one succeeds; the other is `FencedError`.
 4. A write torn by a crash is never read, and the next append takes its place.
 5. Of two `create`s of one name, exactly one succeeds.
@@ -23,7 +23,7 @@ from taskloom.ids import Seq
 
 
 class Position(NamedTuple):
-    """Where a log ends, as a reader knows it."""
+    """The end of a log, as a reader knows it."""
 
     seq: Seq
     crc: int
@@ -31,21 +31,22 @@ class Position(NamedTuple):
 
 
 START = Position(0, 0)
+"""The position in front of the first line."""
 
 
 @dataclass(frozen=True, slots=True)
 class TornTail:
-    """The remains of a write that a crash cut short, and where they were put."""
+    """The remains of a write that a crash cut short, and the file that keeps a copy of them."""
 
     wal_path: str
     after_seq: Seq
     size_bytes: int
     kept_in: str | None
-    """None while nobody has set them aside: a reader leaves a file as it is."""
+    """None if they are still in the log: only a writer removes them."""
 
 
 class WalInfo(NamedTuple):
-    """A log as a listing sees it, without opening it."""
+    """A log in a listing, which does not open it."""
 
     name: str
     size_bytes: int
@@ -53,26 +54,26 @@ class WalInfo(NamedTuple):
 
 
 class Wal(Protocol):
-    """One write-ahead log, opened. Not for two threads at once."""
+    """One write-ahead log, opened. Not thread-safe."""
 
     @property
     def path(self) -> str:
-        """Where it is, for people."""
+        """The log's place, for messages."""
         ...
 
     @property
     def position(self) -> Position:
-        """The end, as far as `news` and `append` have seen it."""
+        """The end, as far as `read_new` and `append` have reached."""
         ...
 
     @property
     def torn(self) -> TornTail | None:
-        """The last torn write that this handle came upon."""
+        """The last torn write that this handle found."""
         ...
 
     @property
-    def is_foreign(self) -> bool:
-        """Whether the reference implementation wrote it; then it cannot be appended to."""
+    def is_reference_log(self) -> bool:
+        """Whether the reference implementation wrote it; then nothing is appended to it."""
         ...
 
     @property
@@ -81,51 +82,51 @@ class Wal(Protocol):
         ...
 
     def acquire(self, *, wait: bool, shared: bool = False) -> bool:
-        """Begin a turn: nobody else appends until `release`. Tell whether that worked.
+        """Take the write lock: no other handle can append until `release`. False if it is taken.
 
-        A shared turn is for reading: others may read too, nobody writes.
+        A shared lock is for reading: other handles can read too, and none can append.
         """
         ...
 
     def release(self) -> None:
-        """End the turn."""
+        """Release the lock."""
         ...
 
     def unread_bytes(self) -> int:
-        """Return how much was appended since `news` or `append` last looked.
+        """Return how much was appended behind `position`.
 
         Raises:
-            StorageError: That cannot be told.
+            StorageError: That cannot be read.
         """
         ...
 
-    def news(self) -> Iterator[bytes]:
-        """Yield what was appended since, in pieces of whole decisions.
+    def read_new(self) -> Iterator[bytes]:
+        """Yield what was appended behind `position`, in chunks of whole transactions.
 
-        Within a turn, a torn tail that it comes upon is set aside.
+        Within the write lock, a torn tail is copied elsewhere and removed.
 
         Raises:
-            DamagedLogError: The log is not what it was.
+            DamagedLogError: The log is not what was written.
             StorageError: It cannot be read.
         """
         ...
 
-    def append(self, lines: bytes, *, after: Position, then: Position) -> None:
-        """Append the lines of whole decisions within a turn, durably.
+    def append(self, lines: bytes | bytearray, *, after: Position, then: Position) -> None:
+        """Append the lines of whole transactions within the write lock, durably.
 
         Raises:
             FencedError: The log does not end at `after`.
-            StorageError: It could not be written. The turn is over, and what this handle has
-                read is no longer to be trusted: `rewind`.
+            StorageError: It could not be written. The lock is lost, and what this handle has
+                read may have changed: `rewind`.
         """
         ...
 
     def rewind(self) -> None:
-        """Forget what was read, so that `news` begins at the start. A turn goes on."""
+        """Read from the start again; a lock is kept."""
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the handle, which releases the lock."""
         ...
 
 
@@ -133,15 +134,15 @@ class Log(Protocol):
     """The logs of one session."""
 
     def entries(self) -> list[WalInfo]:
-        """List the logs there are."""
+        """List the logs."""
         ...
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Keep everybody else from creating a log in this session."""
+        """Lock the session: no other process can create a log in it meanwhile."""
         ...
 
     def create(self, name: str, lines: bytes | bytearray, *, then: Position) -> Wal:
-        """Make a new log that holds `lines`, durably.
+        """Create a log that holds `lines`, durably.
 
         Raises:
             RefusedError: `path_conflict`: there is one of that name.
@@ -150,7 +151,7 @@ class Log(Protocol):
         ...
 
     def open(self, name: str) -> Wal:
-        """Open a log that is there."""
+        """Open an existing log."""
         ...
 
     def first_line(self, name: str) -> bytes:
@@ -160,6 +161,20 @@ class Log(Protocol):
     def last_lines(self, name: str, count: int = 2) -> list[bytes]:
         """Return the last full lines (fewer if there are fewer), without reading the rest."""
         ...
+
+
+def read_chunk(wal: Wal) -> bytes:
+    """Return the next chunk of a log, read under the shared lock; nothing at the end.
+
+    Raises:
+        DamagedLogError: The log is not what was written.
+        StorageError: It cannot be read.
+    """
+    wal.acquire(wait=True, shared=True)
+    try:
+        return next(wal.read_new(), b"")
+    finally:
+        wal.release()
 
 
 def path_conflict(name: str, path: str) -> RefusedError:

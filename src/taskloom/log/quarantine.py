@@ -1,7 +1,7 @@
-"""Putting the remains of a torn write where they are out of the way and not lost.
+"""Quarantine of torn writes: a copy in a directory of its own, then the log is cut.
 
-The order makes a crash at any point harmless: first the copy is durable, then the log is cut.
-A crash in between leaves the torn tail in place, and it is set aside again.
+The order makes a crash at any point harmless: the copy is durable before the log is cut. A crash
+in between leaves the torn tail in place, and the next handle copies it again.
 """
 
 from contextlib import suppress
@@ -32,7 +32,9 @@ def _keep(disk: Disk, torn: bytes, torn_dir: Path, name: str, *, durable: bool) 
         except FileExistsError:
             continue
         try:
-            _fill(disk, fd, torn, durable=durable)
+            write_all(disk, fd, torn)
+            if durable:
+                disk.sync(fd)
         except OSError:
             with suppress(OSError):
                 disk.remove(copy)
@@ -45,9 +47,11 @@ def _keep(disk: Disk, torn: bytes, torn_dir: Path, name: str, *, durable: bool) 
     raise AssertionError("count never ends")
 
 
-def _fill(disk: Disk, fd: int, data: bytes, *, durable: bool) -> None:
-    rest = memoryview(data)
+def write_all(disk: Disk, fd: int, data: bytes | bytearray) -> None:
+    """Write every byte; a system may take fewer at a time than it is given."""
+    taken = disk.write(fd, data)
+    if taken == len(data):
+        return
+    rest = memoryview(data)[taken:]
     while rest:
         rest = rest[disk.write(fd, rest) :]
-    if durable:
-        disk.sync(fd)

@@ -85,8 +85,8 @@ class RecordLog(Generic[T]):
 
     def _read(self, wal: JsonlWal) -> list[T]:
         records: list[T] = []
-        for piece in wal.news():
-            lines = piece.split(b"\n")
+        for chunk in wal.read_new():
+            lines = chunk.split(b"\n")
             lines.pop()
             for seq, line in enumerate(lines, wal.position.seq - len(lines) + 1):
                 # A failed append closes the file, and it is read again from the start.
@@ -132,7 +132,7 @@ class RecordLog(Generic[T]):
                 self._disk.close(self._disk.open(self.path, CREATE))
         except OSError as cause:
             raise failed("created", self.path, cause) from cause
-        return JsonlWal(self._disk, self.path, self.path.parent / "torn", durable=True)
+        return JsonlWal(self._disk, self.path, self.path.parent / "torn")
 
     def _encode(self, records: Sequence[T], after: Position) -> tuple[bytearray, Position]:
         chain = Chain(after.crc)

@@ -11,9 +11,17 @@ from taskloom.runtime.handles import (
     TaskHandle,
     step,
 )
-from taskloom.runtime.listing import ListTasks
+from taskloom.runtime.log_reader import (
+    Finding,
+    Health,
+    Inspection,
+    ListTasks,
+    SessionLogs,
+    inspect,
+    restore,
+    verify,
+)
 from taskloom.runtime.open import STATE_DIR, open_board, open_board_sync, session_dir
-from taskloom.runtime.restore import restore
 from taskloom.runtime.sync_board import SyncBoard
 from taskloom.runtime.task_writer import TaskWriter
 from taskloom.runtime.task_writers import TaskWriters
@@ -23,8 +31,12 @@ __all__ = [
     "Board",
     "Claim",
     "Clock",
+    "Finding",
+    "Health",
+    "Inspection",
     "ListTasks",
     "Record",
+    "SessionLogs",
     "StepResult",
     "SyncBoard",
     "SyncClaim",
@@ -33,10 +45,12 @@ __all__ = [
     "TaskHandle",
     "TaskWriter",
     "TaskWriters",
+    "inspect",
     "open_board",
     "open_board_sync",
     "record_of",
     "restore",
     "session_dir",
     "step",
+    "verify",
 ]

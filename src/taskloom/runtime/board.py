@@ -33,9 +33,11 @@ from taskloom.board import (
     TaskStatus,
     TaskView,
     query_steps,
+    require_orchestrator,
     view_task,
 )
 from taskloom.board.validation import kind, refuse
+from taskloom.codec import EventHeader
 from taskloom.ids import AgentId, Seq, TaskId
 from taskloom.runtime.board_actors import BoardActors
 from taskloom.runtime.change_signal import ChangeSignal
@@ -49,8 +51,7 @@ from taskloom.runtime.handles.tasks import (
     new_run_id,
     new_task,
 )
-from taskloom.runtime.listing import ListTasks, list_tasks
-from taskloom.runtime.recent_changes import Change
+from taskloom.runtime.log_reader import ListTasks, list_tasks
 from taskloom.runtime.task_writer import Look, TaskWriter
 from taskloom.runtime.task_writers import TaskWriters
 from taskloom.runtime.write_lock import WouldBlockError
@@ -168,13 +169,14 @@ class Board(BoardActors):
         """Return the names of the session's logs."""
         return frozenset(each.name for each in await _in_thread(self.writers.found))
 
-    async def recent(self, *, since: datetime, limit: int) -> list[Change]:
+    async def recent(self, *, since: datetime, limit: int) -> list[EventHeader]:
         """Return the session's last changes since a moment, oldest first."""
         return await _in_thread(self._recent.changes, since=since, limit=limit)
 
     async def list(self, actor: Actor, query: ListTasks | None = None) -> TaskPage:
         """Return a page of the session's Tasks, newest first."""
-        return await _in_thread(list_tasks, self.writers, query or ListTasks(), actor)
+        require_orchestrator(actor, "list the session's Tasks")
+        return await _in_thread(list_tasks, self.writers, query or ListTasks())
 
     async def follow(
         self, task_id: TaskId, *, after: Seq = 0, look_s: float = LOOK_S

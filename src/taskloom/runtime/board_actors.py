@@ -4,7 +4,7 @@ from taskloom.board import Actor, Role, Rules, Scope
 from taskloom.ids import AgentId, PoolId, RunId, Seq, SessionId, StepId, TaskId
 from taskloom.runtime.clock import Clock
 from taskloom.runtime.handles import LeaseRenewer
-from taskloom.runtime.recent_changes import Recent
+from taskloom.runtime.log_reader import RecentChanges
 from taskloom.runtime.task_writers import TaskWriters
 
 
@@ -14,7 +14,7 @@ class BoardActors:
     def __init__(self, writers: TaskWriters) -> None:
         """Serve the Tasks of a session. A `Board` and a `SyncBoard` may serve the same ones."""
         self.writers = writers
-        self._recent = Recent(writers)
+        self._recent = RecentChanges(writers.found, writers.last_lines)
         self.lease_renewer = LeaseRenewer(writers.send, writers.rules.lease)
 
     @property

@@ -18,7 +18,7 @@ from taskloom.board import TERMINAL_EVENTS, EventType, Payload
 from taskloom.codec import Line, decode
 from taskloom.errors import DamagedLogError, UnavailableError
 from taskloom.ids import AgentId, CommandId, EventId, RunId, Seq, StepId, TaskId
-from taskloom.log import Wal
+from taskloom.log import Wal, read_chunk
 from taskloom.runtime.change_signal import ChangeSignal, SyncChangeSignal
 from taskloom.runtime.task_writer import TaskWriter
 
@@ -95,15 +95,11 @@ def follow_sync(writer: TaskWriter, wal: Wal, after: Seq, look_s: float) -> Gene
 
 
 def _read(wal: Wal) -> list[Record]:
-    """Read the next piece, or nothing."""
-    if wal.position.seq and not wal.unread_bytes():
-        return []  # Writers are not held up for a look at nothing.
-    wal.acquire(wait=True, shared=True)
+    """Read the next chunk, if there is one."""
+    before = wal.position.seq
+    if before and not wal.unread_bytes():
+        return []  # Nothing is new: no writer waits for the lock.
     try:
-        before = wal.position.seq
-        piece = next(wal.news(), b"")
-        return [record_of(line) for line in decode(piece, after=before)]
+        return [record_of(line) for line in decode(read_chunk(wal), after=before)]
     except DamagedLogError as damage:
         raise UnavailableError(wal.path, damage.line, damage.cause) from damage
-    finally:
-        wal.release()

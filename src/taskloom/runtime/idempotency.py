@@ -24,7 +24,7 @@ from taskloom.board import (
 from taskloom.board.validation import refuse
 from taskloom.ids import CommandId, Seq
 from taskloom.log import Wal
-from taskloom.runtime.restore import restore
+from taskloom.runtime.log_reader import restore
 
 _KEPT_MAX: Final = 1_000
 _ID_CHARS_MAX: Final = 200

@@ -21,9 +21,11 @@ from taskloom.board import (
     TaskStatus,
     TaskView,
     query_steps,
+    require_orchestrator,
     view_task,
 )
 from taskloom.board.validation import kind, refuse
+from taskloom.codec import EventHeader
 from taskloom.ids import AgentId, Seq, TaskId
 from taskloom.runtime.board_actors import BoardActors
 from taskloom.runtime.change_signal import SyncChangeSignal
@@ -37,8 +39,7 @@ from taskloom.runtime.handles.tasks import (
     new_run_id,
     new_task,
 )
-from taskloom.runtime.listing import ListTasks, list_tasks
-from taskloom.runtime.recent_changes import Change
+from taskloom.runtime.log_reader import ListTasks, list_tasks
 
 _T = TypeVar("_T")
 
@@ -121,13 +122,14 @@ class SyncBoard(BoardActors):
         """Return the names of the session's logs."""
         return frozenset(each.name for each in self.writers.found())
 
-    def recent(self, *, since: datetime, limit: int) -> list[Change]:
+    def recent(self, *, since: datetime, limit: int) -> list[EventHeader]:
         """Return the session's last changes since a moment, oldest first."""
         return self._recent.changes(since=since, limit=limit)
 
     def list(self, actor: Actor, query: ListTasks | None = None) -> TaskPage:
         """Return a page of the session's Tasks, newest first."""
-        return list_tasks(self.writers, query or ListTasks(), actor)
+        require_orchestrator(actor, "list the session's Tasks")
+        return list_tasks(self.writers, query or ListTasks())
 
     def follow(
         self, task_id: TaskId, *, after: Seq = 0, look_s: float = LOOK_S

@@ -46,7 +46,7 @@ from taskloom.ids import CommandId, Seq
 from taskloom.log import Wal
 from taskloom.runtime.clock import Clock, MonotonicClock
 from taskloom.runtime.idempotency import CommandMemory, write_receipt
-from taskloom.runtime.restore import restore
+from taskloom.runtime.log_reader import restore
 from taskloom.runtime.wal_writer import WalWriter
 from taskloom.runtime.write_lock import WouldBlockError, reset_after_fork
 
@@ -326,7 +326,7 @@ class TaskWriter:
         command_id: CommandId | None,
     ) -> None:
         """Stage the lines of one decision, and apply its events to the Task."""
-        if task.foreign:
+        if task.from_reference_log:
             raise RefusedError(
                 Code.PERMISSION_DENIED,
                 f"{self.wal_path} was written by another program: it can be read here, not "

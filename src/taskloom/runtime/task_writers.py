@@ -35,8 +35,7 @@ from taskloom.ids import SessionId, TaskId
 from taskloom.log import Log, Position, Wal
 from taskloom.runtime.clock import Clock, SystemClock
 from taskloom.runtime.idempotency import check_command_id, write_receipt
-from taskloom.runtime.log_index import LogEntry, LogIndex
-from taskloom.runtime.restore import gc_paused
+from taskloom.runtime.log_reader import LogEntry, LogIndex, gc_paused
 from taskloom.runtime.task_writer import Look, PendingAnswer, TaskWriter
 from taskloom.runtime.write_lock import WouldBlockError, reset_after_fork
 
@@ -235,22 +234,16 @@ class TaskWriters:
         """Return the last full lines of a log, without reading the rest."""
         return self._log.last_lines(name, count)
 
-    def line(self, found: LogEntry) -> TaskLine:
-        """Show one of them in a list, with its error if it has one."""
+    def line(self, entry: LogEntry) -> TaskLine:
+        """Return the line of a list for a log, with its error if it cannot be read."""
         try:
-            if found.error is not None:
-                raise found.error
+            if entry.error is not None:
+                raise entry.error
             with self._lock:
-                writer = self._open(found)
+                writer = self._open(entry)
             return writer.ask(view_line)
         except TaskloomError as error:
-            return TaskLine(
-                task_id=found.task_id,
-                wal_path=str(error.details.get("wal_path", found.name)),
-                status="unavailable",
-                updated_at=found.updated_at,
-                error=error.as_dict(),
-            )
+            return entry.unavailable(error, str(error.details.get("wal_path", entry.name)))
 
     def open_wal(self, task_id: TaskId) -> Wal:
         """Open a Task's log for reading along."""

@@ -44,7 +44,7 @@ def read(wal: Wal) -> bytes:
     """Return the new lines, read under the lock."""
     wal.acquire(wait=True)
     try:
-        return b"".join(wal.news())
+        return b"".join(wal.read_new())
     finally:
         wal.release()
 
@@ -76,7 +76,7 @@ class LogContract:
             assert read(again) == lines
             assert again.position == then
             assert again.torn is None
-            assert not again.is_foreign
+            assert not again.is_reference_log
 
     def test_a_second_creation_of_one_name_is_refused(self) -> None:
         """And the lines of the first stay."""
@@ -164,7 +164,7 @@ class LogContract:
             two.acquire(wait=True)
             lines, then = some_lines(two.position, note="two")
             _expect_fence(two, lines, two.position, then)
-            assert b"".join(two.news()) == first
+            assert b"".join(two.read_new()) == first
             append(two, note="two")
             two.release()
             assert two.position.seq == 3
@@ -243,7 +243,7 @@ class LogContract:
             one.acquire(wait=True)
             one.rewind()
             assert one.position == START
-            assert b"".join(one.news()) == created
+            assert b"".join(one.read_new()) == created
             assert not two.acquire(wait=False)
             append(one)
             one.release()
@@ -289,7 +289,7 @@ class LogContract:
             for note in ("short", "x" * 100_000, "y" * 20_000):
                 append(wal, 3, note=note)
                 wal.rewind()
-                everything = b"".join(wal.news()).splitlines(keepends=True)
+                everything = b"".join(wal.read_new()).splitlines(keepends=True)
                 assert log.last_lines("plan") == everything[-2:]
             wal.release()
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from taskloom.board import StepStatus, StepView
 from taskloom.ids import PoolId
-from taskloom.runtime.read_only_log import Inspection
+from taskloom.runtime import Inspection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from taskloom.board import StepView, TaskLine, TaskPage
-from taskloom.runtime.log_verification import Finding, Health
+from taskloom.runtime import Finding, Health
 from taskloom.view.columns import Cells, Columns
 from taskloom.view.compare import Change, Comparison
 from taskloom.view.format import clean, moment, one_line, plural, size
@@ -104,7 +104,7 @@ def describe(found: Finding) -> str:
                 f"torn: {path}: {what}; {plural(found.torn_bytes, 'byte')} of a write that a "
                 "crash cut short follow. Nothing that was acknowledged is lost."
             )
-        case Health.OK if found.foreign:
+        case Health.OK if found.reference_log:
             return (
                 f"reference log: {path}: it has no checksums, so its numbering and its events "
                 "were checked, not its bytes"

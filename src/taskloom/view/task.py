@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from taskloom.board import StepStatus, StepView
-from taskloom.runtime.read_only_log import Inspection
+from taskloom.runtime import Inspection
 from taskloom.view.columns import Cells, Columns
 from taskloom.view.dag_layout import DEPTH_MAX, Row, layout_dag
 from taskloom.view.format import clean, counts, json_text, lease, moment, one_line, plural, some
@@ -82,7 +82,7 @@ def _diagnoses(seen: Inspection) -> Iterator[Text]:
         yield Text(f"reason: {one_line(view.reason)}")
     if view.result_summary:
         yield Text(f"result: {one_line(view.result_summary)}")
-    if seen.foreign:
+    if seen.reference_log:
         yield Text("written by the reference implementation: to be read, not changed", "dim")
 
 

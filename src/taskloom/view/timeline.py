@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from taskloom.runtime.read_only_log import Entry
+from taskloom.codec import LogLine
 from taskloom.view.event_line import event_details
 from taskloom.view.format import clean, moment, one_line
 
@@ -21,7 +21,7 @@ class Timeline:
     actor: int = 12
 
     @classmethod
-    def fitting(cls, entries: Sequence[Entry]) -> "Timeline":
+    def fitting(cls, entries: Sequence[LogLine]) -> "Timeline":
         """Return one that fits these entries, within reason."""
         return cls(
             seq=_width(["seq", *(str(entry.wal_seq) for entry in entries)]),
@@ -34,7 +34,7 @@ class Timeline:
         words = ("seq", "time (UTC)", "event", "step", "by", "what")
         return _line(Text(self._columns(*words), "bold"))
 
-    def draw(self, entry: Entry) -> Text:
+    def draw(self, entry: LogLine) -> Text:
         """Draw one event."""
         return _line(
             Text(

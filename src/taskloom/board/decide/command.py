@@ -36,7 +36,7 @@ def authorise(task: Task, command: cmd.Command, actor: Actor) -> None:
         require_orchestrator(actor, only_orchestrator)
     elif not isinstance(command, cmd.ExpireLeases):  # Any agent may notice that a lease has ended.
         require_sight(actor, task.task_id)
-    if actor.session_id != task.session_id and not task.foreign:
+    if actor.session_id != task.session_id and not task.from_reference_log:
         raise RefusedError(
             Code.PERMISSION_DENIED,
             f"Task {task.task_id!r} belongs to session {task.session_id!r}; an agent of session "

@@ -30,7 +30,7 @@ _ANYTHING: Final = Rules(
 """What was once accepted stays readable, whatever the limits are today."""
 
 
-def plant(task: Task, snapshots: Sequence[StepSnapshot], at: datetime) -> None:
+def add_steps(task: Task, snapshots: Sequence[StepSnapshot], at: datetime) -> None:
     """Give a new Task its steps.
 
     Raises:

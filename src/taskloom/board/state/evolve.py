@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final, NoReturn, Protocol
 
 from taskloom.board import events as ev
-from taskloom.board.state.apply_operations import apply_operations, plant
+from taskloom.board.state.apply_operations import add_steps, apply_operations
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Task
 from taskloom.board.status import STEP_NEXT, TASK_NEXT, EventType, StepStatus
@@ -52,7 +52,7 @@ def create(event: ev.TaskCreated, at: datetime, seq: Seq, session_id: SessionId)
         seq=seq,
     )
     try:
-        plant(task, from_log.steps, at)
+        add_steps(task, from_log.steps, at)
     except (KeyError, ValueError, RefusedError) as cause:
         raise ImpossibleEventError(
             f"the steps of task_created do not make a DAG: {cause}"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final, cast
 
 from taskloom.board.events import StepSnapshot
-from taskloom.board.state.apply_operations import plant
+from taskloom.board.state.apply_operations import add_steps
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Task
 from taskloom.board.status import EventType, StepStatus, TaskStatus
@@ -39,7 +39,7 @@ _TASK_STATUS: Final = {
 }
 
 
-def adopt(before: Task | None, raw: Raw, at: datetime, session_id: SessionId) -> Task:
+def task_from_snapshot(before: Task | None, raw: Raw, at: datetime, session_id: SessionId) -> Task:
     """Make a Task of a whole snapshot; `before` is what it replaces.
 
     Raises:
@@ -55,10 +55,10 @@ def adopt(before: Task | None, raw: Raw, at: datetime, session_id: SessionId) ->
         created_by_run_id=_text(raw.get("created_by_run_id")),
         created_at=_moment(raw.get("created_at")) or at,
         updated_at=at,
-        foreign=True,
+        from_reference_log=True,
     )
     steps = [cast(Raw, step) for step in cast("Sequence[object]", raw["steps"])]
-    plant(task, [_snapshot(step) for step in steps], at)
+    add_steps(task, [_snapshot(step) for step in steps], at)
     for given in steps:
         _fill(task, task.steps[_text(given["step_id"])], given, before)
     task.status = TaskStatus(_text(raw.get("status")) or TaskStatus.PENDING)

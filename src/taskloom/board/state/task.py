@@ -54,7 +54,7 @@ class Task:
     next_rank: int = 0
     event_prefix: str = ""
     """What every event id of this log begins with; random, so ids are unique everywhere."""
-    foreign: bool = False
+    from_reference_log: bool = False
     """Written by the reference implementation: to be read, never appended to."""
     live_index: Index | None = None
     """The index if anybody asked for it yet. Replay is quick because nobody has."""

@@ -15,8 +15,8 @@ from taskloom.board import StepStatus, Task
 from taskloom.board.state.step import Step
 from taskloom.board.status import HELD
 from taskloom.board.views import count_steps
+from taskloom.codec import EventHeader
 from taskloom.ids import AgentId, PoolId, RunId, StepId
-from taskloom.runtime.recent_changes import Change
 from taskloom.text import clip_line
 
 TokenCount: TypeAlias = Callable[[str], int]
@@ -90,7 +90,9 @@ def look(task: Task, reader: Reader, most: int) -> Glance:
     )
 
 
-def compose(glances: list[Glance], changes: list[Change], budget: int, count: TokenCount) -> str:
+def compose(
+    glances: list[Glance], changes: list[EventHeader], budget: int, count: TokenCount
+) -> str:
     """Return the text within the budget; empty if there is nothing to say."""
     if not glances and not changes:
         return ""
@@ -153,7 +155,7 @@ class _Page:
                 return at
         return len(lines)
 
-    def add_changes(self, changes: list[Change]) -> None:
+    def add_changes(self, changes: list[EventHeader]) -> None:
         """Add the last changes, the newest if not all of them fit, in order of time."""
         lines = [_change(change) for change in changes]
         cost, chosen = self._cost("recent changes:"), 0
@@ -219,9 +221,10 @@ def _line(task: Task, step: Step, reader: Reader) -> str:
     return " ".join(parts)
 
 
-def _change(change: Change) -> str:
+def _change(change: EventHeader) -> str:
     where = change.task_id if change.step_id is None else f"{change.task_id}/{change.step_id}"
-    return f"- {change.created_at:%H:%M:%S} {change.event_type} {where} by {change.actor_agent_id}"
+    agent = change.actor_agent_id or "?"
+    return f"- {change.created_at:%H:%M:%S} {change.event_type} {where} by {agent}"
 
 
 def _short(text: str) -> str:

@@ -22,7 +22,7 @@ from taskloom.board import (
 )
 from taskloom.ids import AgentId, PoolId, RunId, Seq, StepId, TaskId
 from taskloom.runtime.follow import Record
-from taskloom.runtime.listing import ListTasks
+from taskloom.runtime.log_reader import ListTasks
 
 _T = TypeVar("_T")
 

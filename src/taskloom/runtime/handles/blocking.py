@@ -25,7 +25,7 @@ from taskloom.ids import Seq, TaskId
 from taskloom.runtime.change_signal import SyncChangeSignal
 from taskloom.runtime.follow import Record
 from taskloom.runtime.handles.access import Signal
-from taskloom.runtime.listing import ListTasks
+from taskloom.runtime.log_reader import ListTasks
 
 if TYPE_CHECKING:
     from taskloom.runtime.sync_board import SyncBoard

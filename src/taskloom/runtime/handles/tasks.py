@@ -28,7 +28,7 @@ from taskloom.ids import ID_CHARS_MAX, AgentId, PoolId, RunId, StepId, TaskId
 from taskloom.runtime.follow import Record
 from taskloom.runtime.handles.access import BoardAccess
 from taskloom.runtime.handles.plan import differences, listed
-from taskloom.runtime.listing import ListTasks
+from taskloom.runtime.log_reader import ListTasks
 
 _PAGE: Final = 10_000
 _DIFFERENCES_SHOWN: Final = 5

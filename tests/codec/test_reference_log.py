@@ -152,9 +152,9 @@ def test_an_unknown_event_type_is_damage_with_its_line() -> None:
     with pytest.raises(DamagedLogError) as caught:
         Replay().add(data)
     assert caught.value.line == 6
-    foreign = (FIXTURES / "reference-completed.wal.jsonl").read_bytes()
+    written = (FIXTURES / "reference-completed.wal.jsonl").read_bytes()
     with pytest.raises(DamagedLogError) as caught:
-        ReferenceReplay().add(foreign.replace(b'"task_step_started"', b'"task_step_danced"'))
+        ReferenceReplay().add(written.replace(b'"task_step_started"', b'"task_step_danced"'))
     assert caught.value.line == 6
 
 

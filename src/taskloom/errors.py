@@ -1,12 +1,20 @@
-"""The tree of errors; packages add their own classes below `TaskloomError`.
+"""The errors of Taskloom: one tree, each with a code and a message that says what to do.
 
-    TaskloomError           has a code, a message that says what to do, and details
-    ├── RefusedError        the command was refused; nothing changed; send another command
-    ├── StorageError        the disk or server failed; try again later
-    ├── ConfigError         the configuration cannot work; change what the message names
-    ├── UnavailableError    this Task's log cannot be read; other Tasks work
-    ├── FencedError         another writer appended first; read its lines and decide again
-    └── DamagedLogError     bytes of a log are not valid; opening a Task raises UnavailableError
+    TaskloomError               a code for programs, a message for people and models, details
+    ├── RefusedError            the request was refused and nothing changed; send another one
+    ├── StorageError            the disk or server failed; try again when the cause is fixed
+    ├── UnavailableError        the log of one Task is damaged; the other Tasks work
+    ├── DamagedLogError         the bytes of a log are not what was written
+    ├── ImpossibleEventError    an event cannot follow the ones before it (`taskloom.board`)
+    ├── FencedError             another writer appended first; read its lines and decide again
+    ├── ConfigError             the configuration is wrong; change what the message names
+    │   └── FrontMatterError    … in the front matter of an agent's definition (`taskloom.config`)
+    ├── AgentError              the errors of an agent's run (see `taskloom.agent.errors`)
+    └── …WorkerError            the function, program or editor of a worker failed
+                                (`taskloom.orchestrator.executors`)
+
+A board turns `DamagedLogError` and `ImpossibleEventError` into `UnavailableError`, which names the
+log; only callers of `taskloom.codec` and `taskloom.log` see them.
 
 Errors carry data and do nothing. Codes are stable: they are sent to models and other programs.
 """
@@ -90,8 +98,8 @@ class UnavailableError(TaskloomError):
         """Name the file, the line and the cause."""
         super().__init__(
             Code.TASK_WAL_UNAVAILABLE,
-            f"The log of this Task cannot be trusted: {path}, line {line}: {cause}. "
-            "Nothing is appended to it; `taskloom board verify` shows more.",
+            f"The log of this Task is damaged: {path}, line {line}: {cause}. It was left as it "
+            "is; `taskloom board verify` shows more.",
             {"wal_path": path, "line": line, "error": cause},
         )
 
@@ -111,17 +119,21 @@ class FencedError(TaskloomError):
         """Set the position that the writer expected, and the actual one."""
         super().__init__(
             Code.FENCED,
-            f"The log ends at {last}, not at {after}: read the new lines and decide again.",
+            f"The log ends at line {last}, not at {after}: read the new lines and decide again.",
             {"after": after, "last": last},
         )
 
 
 class DamagedLogError(TaskloomError):
-    """Bytes of a log are not valid, with the number of the line, from 1."""
+    """The bytes of a log are not what was written; `line` counts from 1."""
 
     def __init__(self, line: int, cause: str) -> None:
         """Raise with the code `task_wal_unavailable`."""
-        details = {"line": line, "error": cause}
-        super().__init__(Code.TASK_WAL_UNAVAILABLE, f"line {line}: {cause}", details)
+        super().__init__(
+            Code.TASK_WAL_UNAVAILABLE,
+            f"The log is damaged at line {line}: {cause}. It was left as it is; restore the file "
+            "from a copy, or start a new one.",
+            {"line": line, "error": cause},
+        )
         self.line = line
         self.cause = cause

@@ -244,7 +244,7 @@ async def test_a_damaged_transcript_is_told_and_left_as_it_is(tmp_path: Path) ->
     file.write_bytes(damaged)
     async with client_of(setup) as client:
         await client.initialize()
-        with pytest.raises(WireError, match="cannot be trusted"):
+        with pytest.raises(WireError, match="is damaged"):
             await client.request(
                 "session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[]
             )

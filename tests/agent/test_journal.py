@@ -300,7 +300,7 @@ async def test_a_journal_in_use_or_damaged_is_refused(tmp_path: Path) -> None:
     await Agent(ScriptedModel(["hi"])).invoke("go", journal=path)
     path.write_bytes(path.read_bytes().replace(b'"hi"', b'"ho"'))
     before = path.read_bytes()
-    with pytest.raises(JournalError, match="cannot be trusted"):
+    with pytest.raises(JournalError, match="is damaged at line 2"):
         await Agent(ScriptedModel(["hi"])).invoke("go", journal=path)
     assert path.read_bytes() == before
 

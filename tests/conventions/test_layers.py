@@ -47,10 +47,6 @@ PAST_THE_PACKAGE = {
     "taskloom.orchestrator.prompt.worker_texts": "to be exported by its package",
     "taskloom.orchestrator.settings": "to be exported by its package",
     "taskloom.runtime.change_signal": "to be exported by its package",
-    "taskloom.runtime.listing": "to be exported by its package",
-    "taskloom.runtime.log_verification": "only `verify` and `doctor` need it",
-    "taskloom.runtime.read_only_log": "only `log`, `replay` and `diff` need it",
-    "taskloom.runtime.recent_changes": "to be exported by its package",
 }
 """Files that other packages may import, and why; everything else comes from a package."""
 

@@ -123,7 +123,8 @@ def open_journal(
     except DamagedLogError as damage:
         log.close()
         raise JournalError(
-            f"The journal {log.path} cannot be trusted: {damage.message}. It was left as it is."
+            f"The journal {log.path} is damaged at line {damage.line}: {damage.cause}. It was left "
+            "as it is; start the run again with a new journal."
         ) from damage
     except BaseException:
         log.close()

@@ -40,8 +40,8 @@ class Replay:
             raise DamagedLogError(1, "a log starts with task_created, numbered 1")
         try:
             task = create(first.payload, first.created_at, 1, first.session_id)
-        except ImpossibleEventError as cause:
-            raise DamagedLogError(1, cause.message) from cause
+        except ImpossibleEventError as error:
+            raise DamagedLogError(1, error.cause) from error
         task.event_prefix = first.event_id.removesuffix("-1")
         if first.command_id is not None:
             note_done(task, first.command_id, 1, first.actor_run_id, Event(first.payload))
@@ -58,8 +58,8 @@ class Replay:
         try:
             # Decoded one by one, so that one payload at a time is in memory.
             evolve_all(task, map(decode_step, raw))
-        except ImpossibleEventError as cause:
-            raise DamagedLogError(task.seq + 1, cause.message) from cause
+        except ImpossibleEventError as error:
+            raise DamagedLogError(task.seq + 1, error.cause) from error
         except DECODE_ERRORS as cause:
             raise DamagedLogError(task.seq + 1, str(cause)) from cause
         if b'"command_id":"' in data:

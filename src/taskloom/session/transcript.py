@@ -83,8 +83,8 @@ class Transcript:
         except DamagedLogError as damage:
             log.unlock()
             raise StorageError(
-                f"The transcript {log.path} cannot be trusted: {damage.message}. The file is not "
-                "changed; start a new session.",
+                f"The transcript {log.path} is damaged at line {damage.line}: {damage.cause}. It "
+                "was left as it is; start a new session.",
                 {"path": str(log.path)},
             ) from damage
         except BaseException:

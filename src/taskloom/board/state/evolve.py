@@ -1,9 +1,9 @@
 """The only place that changes a Task: one event at a time, live and at replay alike.
 
-(Logs of another program are taken over as they are; see `adopting`.)
+(Logs of the reference implementation go through `reference_events`.)
 
-An event was recorded, so it is not ours to refuse; but one that cannot follow what is there
-means that the log is not what it was; `ImpossibleEventError` reports that instead of a guess.
+`evolve` never refuses a recorded event. One that cannot follow the ones before it means that the
+log has changed since; `ImpossibleEventError` reports that instead of a guess.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,11 +29,16 @@ class Recorded(Protocol):
 
 
 class ImpossibleEventError(TaskloomError):
-    """An event that cannot follow the ones before it."""
+    """An event cannot follow the ones before it; `cause` says why."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, cause: str) -> None:
         """Raise with the code `task_wal_unavailable`."""
-        super().__init__(Code.TASK_WAL_UNAVAILABLE, message)
+        super().__init__(
+            Code.TASK_WAL_UNAVAILABLE,
+            f"{cause}. Apply the events of one log in their order, each once; the Task may be "
+            "half changed.",
+        )
+        self.cause = cause
 
 
 def create(event: ev.TaskCreated, at: datetime, seq: Seq, session_id: SessionId) -> Task:

@@ -14,7 +14,7 @@ export PYTHON
 export PYRIGHT_PYTHON_IGNORE_WARNINGS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check check-deep bench bench-peers spec lock clean
+.PHONY: help setup demo test check check-deep bench bench-peers spec reference lock clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1 | /p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -59,6 +59,9 @@ bench-peers: $(READY) ## compare the agent loop with other frameworks (installs 
 
 spec: $(READY) ## list which tests show which behaviour of docs/spec, and what no test shows
 	@$(BIN)/python scripts/spec.py $(SPEC_ARGS)
+
+reference: $(READY) ## write docs/reference and the pinned public names from the source
+	@$(BIN)/python scripts/reference.py
 
 lock: ## write requirements.lock again (LOCK_ARGS=--upgrade for newer versions)
 	@scripts/lock $(LOCK_ARGS)

@@ -308,7 +308,7 @@ async def test_without_a_store_resume_says_what_is_missing() -> None:
 
 async def test_a_run_id_cannot_leave_the_directory(tmp_path: Path) -> None:
     agent = Agent(ScriptedModel([]), checkpoints=DirectoryCheckpoints(tmp_path))
-    with pytest.raises(CheckpointError, match="no run id"):
+    with pytest.raises(CheckpointError, match="not a run id"):
         await agent.resume("../secret").wait()
 
 

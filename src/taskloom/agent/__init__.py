@@ -73,6 +73,7 @@ from taskloom.agent.middleware import (
     ToolHandler,
     ToolRequest,
 )
+from taskloom.agent.model_texts import unknown_outcome
 from taskloom.agent.providers import open_model
 from taskloom.agent.result import Interrupt, Result, StopReason
 from taskloom.agent.retry import Attempt, Retry
@@ -185,6 +186,7 @@ __all__ = [
     "set_language",
     "set_value",
     "tool",
+    "unknown_outcome",
     "wrap_model",
     "wrap_rich_streaming_tool_call",
     "wrap_rich_tool_call",

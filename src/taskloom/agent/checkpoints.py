@@ -2,8 +2,8 @@
 
     {"format":"taskloom-checkpoint","version":1,"crc":"5d41402a","progress":{…}}
 
-A file that is damaged or of a version this program does not know is refused with words; it
-is never half used, and never written over by a load.
+A file that is damaged or of an unknown version is refused with an error; it is never used in part,
+and loading never changes it.
 """
 
 import os
@@ -30,7 +30,7 @@ class CheckpointStore(Protocol):
     """Where checkpoints are kept, by run id."""
 
     async def save(self, run_id: str, data: bytes) -> None:
-        """Keep the data; when this returns it survives a crash, and it replaces the old whole."""
+        """Replace the data of a run in one step; when this returns, it survives a crash."""
         ...
 
     async def load(self, run_id: str) -> bytes | None:
@@ -38,7 +38,7 @@ class CheckpointStore(Protocol):
         ...
 
     async def delete(self, run_id: str) -> None:
-        """Forget a run; a missing one is no error."""
+        """Delete the checkpoint of a run; a missing one is not an error."""
         ...
 
 
@@ -46,7 +46,6 @@ class MemoryCheckpoints:
     """Checkpoints for one process."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._data: dict[str, bytes] = {}
 
     async def save(self, run_id: str, data: bytes) -> None:
@@ -58,7 +57,7 @@ class MemoryCheckpoints:
         return self._data.get(run_id)
 
     async def delete(self, run_id: str) -> None:
-        """Forget a run."""
+        """Delete the checkpoint of a run."""
         self._data.pop(run_id, None)
 
 
@@ -90,7 +89,7 @@ class DirectoryCheckpoints:
 
     def _path(self, run_id: str) -> Path:
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", run_id):
-            raise CheckpointError(f"{run_id!r} is no run id: use letters, digits, - and _.")
+            raise CheckpointError(f"{run_id!r} is not a run id: use letters, digits, - and _.")
         return self._directory / f"{run_id}.checkpoint.json"
 
 
@@ -112,9 +111,9 @@ class _Envelope(Struct):
     progress: Raw
 
 
-def pack(progress: RunState) -> bytes:
+def pack(state: RunState) -> bytes:
     """Return a run's state as the JSON of a checkpoint."""
-    body = msgspec.json.encode(progress)
+    body = msgspec.json.encode(state)
     return msgspec.json.encode(_Envelope(FORMAT, VERSION, f"{crc32(body):08x}", Raw(body)))
 
 

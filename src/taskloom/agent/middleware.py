@@ -64,10 +64,19 @@ class ToolRequest(Struct, frozen=True):
 
 
 ModelHandler: TypeAlias = Callable[[ModelRequest], Awaitable[Message]]
+"""What `wrap_model` gets as `call`."""
+
 ToolHandler: TypeAlias = Callable[[ToolRequest], Awaitable[str]]
+"""What `wrap_tool_call` gets as `call`."""
+
 StreamingToolHandler: TypeAlias = Callable[[ToolRequest], AsyncIterator[str]]
+"""What `wrap_streaming_tool_call` gets as `call`."""
+
 RichToolHandler: TypeAlias = Callable[[ToolRequest], Awaitable[Sequence[Part]]]
+"""What `wrap_rich_tool_call` gets as `call`."""
+
 RichStreamingToolHandler: TypeAlias = Callable[[ToolRequest], AsyncIterator[Part]]
+"""What `wrap_rich_streaming_tool_call` gets as `call`."""
 
 
 class Middleware:

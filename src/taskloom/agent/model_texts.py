@@ -4,7 +4,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from taskloom.agent.language import Translations
+from taskloom.agent.language import Language, Translations
+from taskloom.agent.messages import Message, ToolCall
 
 
 class Texts(Struct, frozen=True, kw_only=True):
@@ -56,3 +57,9 @@ ZH: Final = Texts(
 
 texts: Final = Translations(en=EN, zh=ZH)
 """`texts(language)` returns the texts of a language."""
+
+
+def unknown_outcome(call: ToolCall, language: Language | None = None) -> Message:
+    """Return the error result of a call that was interrupted, so that its outcome is unknown."""
+    text = texts(language).outcome_unknown.format(name=call.name)
+    return Message.tool(call, text, is_error=True)

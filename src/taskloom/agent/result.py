@@ -9,6 +9,7 @@ from taskloom.agent.messages import Message, Usage
 StopReason: TypeAlias = Literal[
     "completed", "returned_directly", "interrupted", "cancelled", "max_iterations", "failed"
 ]
+"""Why a run ended."""
 
 
 class Interrupt(Struct, frozen=True):

@@ -29,7 +29,6 @@ from taskloom.board.events import (
     StepCompleted,
     StepSnapshot,
     TaskCreated,
-    TaskRunning,
     TaskSnapshot,
 )
 from taskloom.board.operations import (
@@ -46,13 +45,12 @@ from taskloom.board.operations import (
     UpdateTask,
 )
 from taskloom.board.query import QuerySteps, query_steps
-from taskloom.board.rules import DEFAULT_POOL, DEFAULT_RULES, Rules
+from taskloom.board.rules import DEFAULT_RULES, Rules
 from taskloom.board.state.evolve import ImpossibleEventError, Recorded, create, evolve, evolve_all
 from taskloom.board.state.reference_events import force_step, force_task, task_from_snapshot
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Done, Task
 from taskloom.board.status import (
-    HELD,
     STEP_NEXT,
     TASK_NEXT,
     TASK_TERMINAL,
@@ -76,9 +74,7 @@ from taskloom.board.views import (
 )
 
 __all__ = [
-    "DEFAULT_POOL",
     "DEFAULT_RULES",
-    "HELD",
     "PAYLOADS",
     "STEP_NEXT",
     "TASK_NEXT",
@@ -126,7 +122,6 @@ __all__ = [
     "TaskCreated",
     "TaskLine",
     "TaskPage",
-    "TaskRunning",
     "TaskSnapshot",
     "TaskStatus",
     "TaskView",

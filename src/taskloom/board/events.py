@@ -250,6 +250,7 @@ StepPayload: TypeAlias = (
     | StepLeaseExpired
 )
 Payload: TypeAlias = TaskPayload | StepPayload
+"""What an event carries: one class for each type of event."""
 
 PAYLOADS: tuple[type[Payload], ...] = (
     TaskCreated,

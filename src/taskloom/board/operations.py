@@ -128,6 +128,7 @@ Operation: TypeAlias = (
     | CancelStep
     | ReopenStep
 )
+"""One change of an `UpdateBoard`."""
 
 NAMES: Final = (
     "update_task",

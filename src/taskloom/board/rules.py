@@ -28,3 +28,4 @@ class Rules:
 
 
 DEFAULT_RULES = Rules()
+"""The rules of a board that was given none."""

@@ -58,6 +58,8 @@ class EventType(StrEnum):
 
 
 TASK_TERMINAL: Final = frozenset({TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED})
+"""The statuses in which a Task has ended."""
+
 TERMINAL_EVENTS: Final = frozenset(
     {EventType.TASK_COMPLETED, EventType.TASK_FAILED, EventType.TASK_CANCELLED}
 )

@@ -6,12 +6,19 @@ from typing import Annotated, Any, Final, TypeAlias
 from msgspec import Meta, Struct, structs
 
 from taskloom.agent import Language
-from taskloom.board import DEFAULT_POOL, DEFAULT_RULES, Rules
+from taskloom.board import Rules
+from taskloom.board.rules import DEFAULT_POOL, DEFAULT_RULES
 from taskloom.orchestrator import Settings
 
 FILE_NAME: Final = "taskloom.toml"
+"""The name of the configuration file."""
+
 DEFAULT_WORKER: Final = "default_worker_agent"
+"""The agent definition of workers without one of their own."""
+
 DEFAULT_ORCHESTRATOR: Final = "default_orchestrator_agent"
+"""The agent definition of the Orchestrator."""
+
 _DAY_MS: Final = 86_400_000
 
 Millis: TypeAlias = Annotated[int, Meta(ge=1, le=30 * _DAY_MS)]

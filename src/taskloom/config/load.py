@@ -24,6 +24,8 @@ from taskloom.config.hints import suggest, unknown_keys
 from taskloom.errors import ConfigError
 
 MODEL_VARIABLE: Final = "TASKLOOM_MODEL"
+"""The environment variable that names the default model."""
+
 FILE_BYTES_MAX: Final = 1_000_000
 """A larger file was not written by hand."""
 

@@ -11,9 +11,8 @@ from typing import Final
 
 import msgspec
 
-from taskloom.agent import Language, Message
+from taskloom.agent import Language, Message, unknown_outcome
 from taskloom.agent.journal import read_journal
-from taskloom.agent.model_texts import texts
 from taskloom.session.directory import SessionDirectory
 from taskloom.session.transcript import (
     CommandRecord,
@@ -209,11 +208,8 @@ def _close_calls(messages: list[Message], language: Language | None) -> None:
         if message.role == "tool":
             results[message.tool_call_id] = message
             continue
-        unknown = texts(language).outcome_unknown
         messages[index + 1 :] = [
-            results.get(call.id)
-            or Message.tool(call, unknown.format(name=call.name), is_error=True)
-            for call in message.tool_calls
+            results.get(call.id) or unknown_outcome(call, language) for call in message.tool_calls
         ]
         return
 

@@ -54,6 +54,7 @@ class TurnEnd(Struct, frozen=True, omit_defaults=True, tag_field="r", tag="over"
 
 
 Record: TypeAlias = PromptRecord | MessageRecord | CommandRecord | RewriteRecord | TurnEnd
+"""One record of a transcript."""
 
 
 class Transcript:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Kind: TypeAlias = Literal["screen", "lines", "json"]
+"""How a run is shown: a screen, plain lines, or JSON lines."""
 
 
 class Watcher(Protocol):

@@ -55,7 +55,11 @@ class ClearResult(Struct, frozen=True, kw_only=True):
 
 
 TruncHandler: TypeAlias = Callable[[ToolDetail], TruncResult | Awaitable[TruncResult]]
+"""Decides how the result of a tool call is truncated."""
+
 ClearHandler: TypeAlias = Callable[[ToolDetail], ClearResult | Awaitable[ClearResult]]
+"""Decides how an old tool result is cleared."""
+
 PathGenerator: TypeAlias = Callable[[ToolDetail], str]
 PostProcess: TypeAlias = Callable[[State], State | Awaitable[State | None] | None]
 

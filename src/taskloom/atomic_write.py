@@ -6,6 +6,7 @@ the directory is synced. A reader sees the old content or the new and nothing be
 
 import fcntl
 import os
+import stat
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -27,15 +28,40 @@ def write_file(path: Path, data: bytes) -> None:
     """Create a file or replace its content; a replaced file keeps its mode."""
     if path.is_dir():
         raise IsADirectoryError(f"`{path.name}` is a directory.")
-    new = _write_new(path, data)
+    make_directory(path.parent)
+    _sweep(path.parent)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
     try:
-        with suppress(FileNotFoundError):
-            new.chmod(path.stat().st_mode)
-        new.replace(path)
+        write_file_at(directory, path.name, data)
+    finally:
+        os.close(directory)
+
+
+def write_file_at(directory: int, name: str, data: bytes) -> None:
+    """Create a file in an open directory or replace its content; a link is replaced itself."""
+    new = NEW + os.urandom(8).hex()
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        fd = os.open(new, flags, 0o666, dir_fd=directory)
+        with os.fdopen(fd, "wb") as file:
+            with suppress(FileNotFoundError):
+                mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+                if stat.S_ISREG(mode):
+                    os.fchmod(fd, stat.S_IMODE(mode))
+            file.write(data)
+            file.flush()
+            sync_file(fd)
+        os.rename(new, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:
-        new.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(new, dir_fd=directory)
         raise
-    sync_directory(path.parent)
+    # An O_PATH descriptor cannot be synced; the directory is opened by what it is, not by a name.
+    readable = os.open(".", os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY, dir_fd=directory)
+    try:
+        sync_file(readable)
+    finally:
+        os.close(readable)
 
 
 def create_file(path: Path, data: bytes) -> None:

@@ -11,7 +11,7 @@ import anyio.to_thread
 import pytest
 
 from taskloom.agent import Agent, Message, ScriptedModel, call_tool
-from taskloom.agent.workspace import PermissionRequest, Workspace, allow_all
+from taskloom.agent.workspace import PermissionRequest, Workspace, allow_all, program_environment
 from taskloom.agent.workspace.process import OUTPUT_BYTES_MAX
 from taskloom.agent.workspace.read_tools import LINE_CHARS_MAX, LINES_MAX
 from taskloom.agent.workspace.search import MATCHES_MAX
@@ -207,15 +207,26 @@ async def test_run_command_gives_output_and_exit_code_without_a_shell(project: P
     assert (await project.call("run_command", argv=["ls"], directory="..")).is_error
 
 
-async def test_a_command_does_not_get_the_keys_of_the_environment(
+LEAKS = ("SOME_API_KEY", "GH_PAT", "DATABASE_URL", "NPM_CONFIG__AUTH", "SENTRY_DSN", "COOKIE")
+
+
+@pytest.mark.spec("SE-303")
+async def test_a_command_gets_harmless_variables_and_those_that_are_named(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SOME_API_KEY", "hunter2")
-    monkeypatch.setenv("HARMLESS", "yes")
+    for name in LEAKS:
+        monkeypatch.setenv(name, "hunter2")
+    monkeypatch.setenv("LANG", "C")
+    monkeypatch.setenv("FOR_THE_TESTS", "yes")
+    code = "import os; print('hunter2' in os.environ.values(), os.environ.get('FOR_THE_TESTS'))"
     project.workspace = Workspace(project.root, permit=allow_all)
-    code = "import os; print(os.environ.get('SOME_API_KEY'), os.environ['HARMLESS'])"
     result = await project.call("run_command", argv=[sys.executable, "-c", code])
-    assert result.text.startswith("None yes")
+    assert result.text.startswith("False None")
+    project.workspace = Workspace(
+        project.root, permit=allow_all, environment=program_environment(["FOR_THE_TESTS"])
+    )
+    result = await project.call("run_command", argv=[sys.executable, "-c", code])
+    assert result.text.startswith("False yes")
 
 
 async def test_a_commands_output_is_bounded_at_both_ends(project: Project) -> None:

@@ -12,6 +12,8 @@ from taskloom.agent.workspace import Finished, PermissionRequest, Workspace, all
 class Editor:
     """Files that were changed and not saved, and a terminal of its own."""
 
+    sandbox = ""
+
     def __init__(self) -> None:
         self.texts: dict[Path, str] = {}
         self.ran: list[list[str]] = []
@@ -31,6 +33,7 @@ class Editor:
         environment: Mapping[str, str],
         *,
         timeout_s: float,
+        outside_sandbox: bool = False,
     ) -> Finished:
         self.ran.append([*command, str(directory)])
         return Finished(3, "from the terminal", timed_out=False, left_out_bytes=0)

@@ -25,13 +25,13 @@ def test_a_file_is_synced_before_it_gets_its_name_and_the_directory_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, synced: list[str]
 ) -> None:
     path = tmp_path / "a"
-    renamed = Path.replace
+    renamed = os.rename
 
-    def replace(self: Path, target: Path) -> Path:
+    def rename(*names: str, **directories: int) -> None:
         synced.append("rename")
-        return renamed(self, target)
+        renamed(*names, **directories)
 
-    monkeypatch.setattr(Path, "replace", replace)
+    monkeypatch.setattr(os, "rename", rename)
     write_file(path, b"one")
     assert synced == ["file", "rename", "directory"]
     assert path.read_bytes() == b"one"

@@ -65,6 +65,8 @@ class Screen(Protocol):
 class ClientTerminals:
     """Programs in terminals of the client, which the person watches."""
 
+    sandbox = ""
+
     def __init__(self, client: Client, session_id: str, screen: Screen) -> None:
         """Show each terminal with its tool call."""
         self._client = client
@@ -79,6 +81,7 @@ class ClientTerminals:
         environment: Mapping[str, str],  # noqa: ARG002 - the client's terminal has its own
         *,
         timeout_s: float,
+        outside_sandbox: bool = False,  # noqa: ARG002 - there is none
     ) -> Finished:
         """Run a program to its end or its time, and let go of its terminal."""
         try:

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from taskloom.acp.tool_call_info import HOUSE_TOOLS
 from taskloom.agent import ImagePart, Part, TextPart, Tool, ToolInfo, as_tool
-from taskloom.agent.workspace import harmless_environment
+from taskloom.agent.workspace import program_environment
 
 CONNECT_S: Final = 30.0
 CLOSE_S: Final = 10.0
@@ -112,7 +112,7 @@ class McpHost:
                 StdioServerParameters(
                     command=server.command,
                     args=list(server.args),
-                    env={**harmless_environment(), **environment},
+                    env={**program_environment(), **environment},
                     cwd=self._cwd,
                 )
             )

@@ -15,7 +15,7 @@ import anyio
 from msgspec import Struct
 
 from taskloom.agent import ChatModel, Message, ModelError, ModelRequest
-from taskloom.agent.workspace import Workspace, harmless_environment
+from taskloom.agent.workspace import Workspace, program_environment
 from taskloom.app.models import chat_model
 from taskloom.app.pools import build_pools
 from taskloom.config import (
@@ -161,7 +161,7 @@ def _executor(project: Path, name: str, executor: ExecutorConfig) -> Check:
     if not where.is_dir():
         return _fail(name, f"there is no directory {where}", f"Create it, or change {name}.cwd.")
     program = executor.command[0]
-    path = {**harmless_environment(), **executor.env}.get("PATH")
+    path = {**program_environment(), **executor.env}.get("PATH")
     wanted = str(where / program) if os.sep in program else program
     found = shutil.which(wanted, path=path)
     if found is None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from taskloom.agent import ChatModel
-from taskloom.agent.workspace import PermissionRequest, Permit, Workspace
+from taskloom.agent.workspace import Decision, PermissionRequest, Permit, Workspace
 from taskloom.app.models import chat_model
 from taskloom.app.pools import build_pools
 from taskloom.app.session_host import HostOptions
@@ -169,7 +169,8 @@ def _acp_executor(permit_of: PermitOf, config: AcpExecutorConfig, root: Path) ->
     permit = permit_of(program)
 
     async def permit_title(title: str) -> bool:
-        return await permit(PermissionRequest("run", command=(program, title)))
+        answer = await permit(PermissionRequest("run", command=(program, title)))
+        return answer.allowed if isinstance(answer, Decision) else answer
 
     executor: Executor = module.AcpExecutor(
         config.command, cwd=root / config.cwd, env=config.env, permit=permit_title

@@ -28,7 +28,7 @@ class Bubblewrap:
 
     def plan(self, command: Iterable[str], spec: SandboxSpec) -> tuple[LaunchPlan, dict[str, str]]:
         """Return what the launcher does, and the variables it adds to the environment."""
-        arguments = ["bwrap", *_mounts(spec), "--chdir", str(spec.tree), "--", *command]
+        arguments = ["bwrap", *_mounts(spec), "--", *command]
         orders: dict[str, Any] = {"wrappers": 2}
         if spec.protected:
             orders["record"] = str(_record_of(spec.tree))

@@ -1,5 +1,6 @@
 """What every workspace tool shares: the directory, the permit, the texts."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,14 @@ from taskloom.agent.chat_model import ToolInfo
 from taskloom.agent.tools.function import arguments_type, check_struct, json_schema, run_function
 from taskloom.agent.tools.tool import Tool, ToolKind
 from taskloom.agent.workspace.backends import Commands, LocalCommands, TextFiles
-from taskloom.agent.workspace.paths import is_secret, resolve_path, shown
-from taskloom.agent.workspace.permission import NotPermittedError, PermissionRequest, Permit
+from taskloom.agent.workspace.paths import OutsideWorkspaceError, resolve_path, shown
+from taskloom.agent.workspace.permission import (
+    Decision,
+    NotPermittedError,
+    PermissionRequest,
+    Permit,
+)
+from taskloom.agent.workspace.secrets import is_secret
 from taskloom.agent.workspace.workspace_texts import WorkspaceTexts
 
 
@@ -27,14 +34,27 @@ class WorkspaceContext(Struct, frozen=True):
     files: TextFiles | None = None
     """Where texts are read and written; None for the disk, which can be read in chunks too."""
     commands: Commands = LocalCommands()
+    hidden: tuple[Path, ...] = ()
+    """Directories that do not exist for the tools: the state of Taskloom itself."""
 
     def resolve(self, path: str) -> Path:
         """Return a path with its symbolic links resolved.
 
         Raises:
-            OutsideWorkspaceError: it is outside the workspace.
+            OutsideWorkspaceError: it is outside the workspace, or hidden.
         """
-        return resolve_path(self.root, path, self.also)
+        real = resolve_path(self.root, path, self.also)
+        if self.is_hidden(real):
+            raise OutsideWorkspaceError(self.texts.hidden.format(path=path))
+        return real
+
+    def is_hidden(self, real: Path) -> bool:
+        """Return whether a path leads into a hidden directory, by whatever name."""
+        return any(
+            place == hidden.resolve() or _is_same(place, hidden)
+            for hidden in self.hidden
+            for place in (real, *real.parents)
+        )
 
     def root_of(self, real: Path) -> Path:
         """Return the directory of the workspace, resolved, that contains a resolved path."""
@@ -62,7 +82,17 @@ class WorkspaceContext(Struct, frozen=True):
             name = self.shown(real)
             request = PermissionRequest("read_secret", name, secret=True, target=str(real))
             await self.ask(request)
+            self.check_unchanged(path, real)
         return real
+
+    def check_unchanged(self, path: str, real: Path) -> None:
+        """Check a path again after a question, which may have taken a while.
+
+        Raises:
+            OutsideWorkspaceError: it leads elsewhere now.
+        """
+        if self.resolve(path) != real:
+            raise OutsideWorkspaceError(self.texts.moved.format(path=path))
 
     async def ask_to_write(self, real: Path, before: str | None, after: str | None) -> None:
         """Ask for permission to change a file's text.
@@ -82,11 +112,19 @@ class WorkspaceContext(Struct, frozen=True):
         Raises:
             NotPermittedError: permission was refused.
         """
-        if not await self.permit(request):
-            what = request.path or " ".join(request.command)
-            raise NotPermittedError(
-                self.texts.not_permitted.format(action=request.action, what=what)
-            )
+        answer = await self.permit(request)
+        decision = answer if isinstance(answer, Decision) else Decision(answer)
+        if not decision.allowed:
+            what = request.path or shlex.join(request.command)
+            refused = self.texts.not_permitted.format(action=request.action, what=what)
+            raise NotPermittedError(f"{refused} {decision.reason}".rstrip())
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:  # One of them does not exist; then their names decide.
+        return False
 
 
 def make_tool(

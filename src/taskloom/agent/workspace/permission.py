@@ -14,8 +14,8 @@ Action: TypeAlias = Literal["read_secret", "write", "run"]
 class PermissionRequest(Struct, frozen=True):
     """What a tool is about to do: to which path, or with which command.
 
-    `target` is the resolved path. For a write, `before` is the file's text now and `after` the text
-    it would get; both are None if the texts are too long to show.
+    `target` is the resolved path, for a command its directory. For a write, `before` is the file's
+    text now and `after` the text it would get; both are None if the texts are too long to show.
     """
 
     action: Action
@@ -25,9 +25,22 @@ class PermissionRequest(Struct, frozen=True):
     target: str = ""
     before: str | None = None
     after: str | None = None
+    directory: str = "."
+    """Where a command runs, as the model knows it."""
+    sandbox: str = ""
+    """The sandbox that confines the command; empty if none does."""
+    leaves_sandbox: bool = False
+    """Whether the command asks to run outside the sandbox that there is."""
 
 
-Permit: TypeAlias = Callable[[PermissionRequest], Awaitable[bool]]
+class Decision(Struct, frozen=True):
+    """An answer to a permission request; the model reads the reason of a no."""
+
+    allowed: bool
+    reason: str = ""
+
+
+Permit: TypeAlias = Callable[[PermissionRequest], Awaitable["bool | Decision"]]
 """Returns whether the action is allowed. It may ask a person, also with `interrupt`."""
 
 

@@ -1,6 +1,7 @@
 """read_file and list_dir: with limits, and a note where something was left out."""
 
 import io
+import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,7 @@ from msgspec import Meta
 
 from taskloom.agent.tools.tool import Tool
 from taskloom.agent.workspace.context import WorkspaceContext, make_tool
+from taskloom.agent.workspace.link_safe_files import open_resolved
 
 LINES_MAX: Final = 2000
 LINE_CHARS_MAX: Final = 2000
@@ -49,11 +51,12 @@ def _read(context: WorkspaceContext, file: Path, path: str, offset: int, limit: 
         raise IsADirectoryError(context.texts.is_directory.format(path=path))
     if not file.is_file():
         raise FileNotFoundError(context.texts.no_file.format(path=path))
-    with file.open("rb") as probe:
+    with os.fdopen(open_resolved(file), "rb") as probe:
         if b"\0" in probe.read(8192):
             raise ValueError(context.texts.binary.format(path=path))
-    with file.open(encoding="utf-8", errors="replace") as text:
-        return _numbered(context, text, offset, limit)
+        probe.seek(0)
+        with io.TextIOWrapper(probe, encoding="utf-8", errors="replace") as text:
+            return _numbered(context, text, offset, limit)
 
 
 def _numbered(context: WorkspaceContext, text: TextIO, offset: int, limit: int) -> str:
@@ -89,7 +92,8 @@ def list_tool(context: WorkspaceContext) -> Tool:
 def _list(context: WorkspaceContext, folder: Path, path: str) -> str:
     if not folder.is_dir():
         raise NotADirectoryError(context.texts.no_folder.format(path=path))
-    entries = sorted(folder.iterdir(), key=lambda entry: (not entry.is_dir(), entry.name))
+    found = [entry for entry in folder.iterdir() if not context.is_hidden(entry.resolve())]
+    entries = sorted(found, key=lambda entry: (not entry.is_dir(), entry.name))
     lines = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries[:ENTRIES_MAX]]
     if len(entries) > ENTRIES_MAX:
         lines.append(context.texts.more_entries.format(number=len(entries) - ENTRIES_MAX))

@@ -9,13 +9,15 @@ from typing import Final
 from taskloom.agent.tools.tool import Tool
 from taskloom.agent.workspace import grep_fallback
 from taskloom.agent.workspace.context import WorkspaceContext, make_tool
-from taskloom.agent.workspace.paths import is_secret
 from taskloom.agent.workspace.process import run_bounded
+from taskloom.agent.workspace.secrets import is_secret
 
 MATCHES_MAX: Final = 200
 LINE_CHARS_MAX: Final = 300
 TIMEOUT_S: Final = 30.0
-SKIPPED: Final = frozenset({".git", ".hg", ".venv", "node_modules", "__pycache__", ".mypy_cache"})
+SKIPPED: Final = frozenset(
+    {".git", ".hg", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".taskloom"}
+)
 
 
 def search_tool(context: WorkspaceContext) -> Tool:
@@ -69,6 +71,8 @@ async def _lines(context: WorkspaceContext, start: Path, pattern: str, glob: str
     lines: list[str] = []
     for line in done.output.split("\n"):
         path, separator, rest = line.removeprefix("./").partition("\0")
-        if separator and (root / path == start or not is_secret(root, root / path)):
+        if not separator or context.is_hidden(root / path):
+            continue
+        if root / path == start or not is_secret(root, root / path):
             lines.append(f"{path if root == context.root.resolve() else root / path}:{rest}")
     return lines

@@ -16,7 +16,7 @@ from taskloom.agent.workspace.backends import Commands, LocalCommands, TextFiles
 from taskloom.agent.workspace.command import command_tool
 from taskloom.agent.workspace.context import WorkspaceContext
 from taskloom.agent.workspace.permission import Permit, refuse_all
-from taskloom.agent.workspace.process import harmless_environment
+from taskloom.agent.workspace.process import program_environment
 from taskloom.agent.workspace.read_tools import list_tool, read_tool
 from taskloom.agent.workspace.search import search_tool
 from taskloom.agent.workspace.workspace_texts import workspace_texts
@@ -36,6 +36,7 @@ class Workspace:
         also: Sequence[str | os.PathLike[str]] = (),
         files: TextFiles | None = None,
         commands: Commands | None = None,
+        hidden: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         """Configure the tools; without a permit they only read.
 
@@ -43,12 +44,13 @@ class Workspace:
             directory: the root of relative paths.
             permit: asked before a tool writes, runs a command or reads a secret.
             language: of the tools' texts.
-            environment: of commands; by default that of this process without keys and tokens.
+            environment: of commands; by default the harmless variables of this process.
             also: other directories that the tools may use, by absolute paths.
             files: reads and writes texts; by default on the disk.
-            commands: runs programs; by default on this machine.
+            commands: runs programs; by default on this machine, without a sandbox.
+            hidden: directories that do not exist for the tools.
         """
-        variables = harmless_environment() if environment is None else environment
+        variables = program_environment() if environment is None else environment
         self._context = WorkspaceContext(
             Path(directory),
             permit,
@@ -57,6 +59,7 @@ class Workspace:
             tuple(Path(one) for one in also),
             files,
             commands or LocalCommands(),
+            tuple(Path(one) for one in hidden),
         )
 
     def tools(self, *, writes: bool = True, commands: bool = True) -> list[Tool]:

@@ -46,6 +46,10 @@ class WorkspaceTexts(Struct, frozen=True, kw_only=True):
     exit_code: str
     timed_out: str
     not_permitted: str
+    hidden: str
+    moved: str
+    outside_sandbox: str
+    sandboxed: str
 
 
 EN: Final = WorkspaceTexts(
@@ -85,6 +89,12 @@ EN: Final = WorkspaceTexts(
     exit_code="[exit code {code}]",
     timed_out="[killed after {seconds} s: timed out]",
     not_permitted="No permission to {action}: {what}. Do without it, or ask the user.",
+    hidden="`{path}` belongs to Taskloom and is not available; use the project's own files.",
+    moved="`{path}` leads elsewhere than before the question; nothing was done. Look again.",
+    outside_sandbox="Run without the sandbox, which allows no network and no writes outside the "
+    "project; a person is asked. Only if the command cannot work inside.",
+    sandboxed="[the {sandbox} sandbox refused something: {refused}. If the command needs it, call "
+    "again with outside_sandbox=true; a person is asked.]",
 )
 
 ZH: Final = WorkspaceTexts(
@@ -124,6 +134,12 @@ ZH: Final = WorkspaceTexts(
     exit_code="[退出码 {code}]",
     timed_out="[{seconds} 秒后终止：超时]",
     not_permitted="没有权限执行 {action}：{what}。请换一种做法，或询问用户。",
+    hidden="`{path}` 属于 Taskloom，不可使用；请使用项目自身的文件。",
+    moved="`{path}` 在询问之后指向了别处；没有执行任何操作。请重新查看。",
+    outside_sandbox="不使用沙箱运行（沙箱内没有网络，也不能在项目之外写入）；会先询问用户。"
+    "仅当命令在沙箱内无法工作时使用。",
+    sandboxed="[{sandbox} 沙箱拒绝了某项操作：{refused}。如果命令确实需要，请以 "
+    "outside_sandbox=true 再次调用；会先询问用户。]",
 )
 
 workspace_texts: Final = Translations(en=EN, zh=ZH)

@@ -26,6 +26,7 @@ def write_tool(context: WorkspaceContext) -> Tool:
         before = await _text_to_show(files, file)
         short = len(content) <= SHOWN_BYTES_MAX and not _is_long(file)
         await context.ask_to_write(file, before, content if short else None)
+        context.check_unchanged(path, file)
         await files.write(file, content)
         return context.texts.written.format(path=context.shown(file), chars=len(content))
 
@@ -51,6 +52,7 @@ def edit_tool(context: WorkspaceContext) -> Tool:
             after, _ = _edited(context, before, path, old=old, new=new, every=replace_all)
             short = max(len(before), len(after)) <= SHOWN_BYTES_MAX
             await context.ask_to_write(file, before if short else None, after if short else None)
+        context.check_unchanged(path, file)
         now = await files.read(file)
         after, count = _edited(context, now, path, old=old, new=new, every=replace_all)
         await files.write(file, after)

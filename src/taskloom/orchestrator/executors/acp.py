@@ -26,7 +26,7 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from taskloom.agent.workspace import harmless_environment
+from taskloom.agent.workspace import program_environment
 from taskloom.errors import Code, TaskloomError
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
 
@@ -73,7 +73,7 @@ class AcpExecutor:
             raise ValueError("command must name a program")
         self._command = tuple(command)
         self._cwd = Path(cwd).absolute()
-        self._env = {**harmless_environment(), **(env or {})}
+        self._env = {**program_environment(), **(env or {})}
         self._permit = permit
 
     def begin(self, job: Job, emit: Emit) -> "_AcpRun":

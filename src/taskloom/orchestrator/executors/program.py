@@ -17,7 +17,7 @@ import anyio
 import anyio.abc
 import msgspec
 
-from taskloom.agent.workspace import harmless_environment
+from taskloom.agent.workspace import program_environment
 from taskloom.errors import Code, ConfigError, TaskloomError
 from taskloom.orchestrator.executors import program_supervisor
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
@@ -73,7 +73,7 @@ class ProgramExecutor:
 
     def begin(self, job: Job, emit: Emit) -> "ProgramWork":
         """Make ready for one run; the program starts when its result is awaited."""
-        environment = {**harmless_environment(), **self._env}
+        environment = {**program_environment(), **self._env}
         return ProgramWork(self._command, self._cwd, environment, self._grace_s, job, emit)
 
 

@@ -9,13 +9,14 @@ import os
 from pathlib import Path
 from typing import Final
 
+from taskloom.agent.workspace.paths import OutsideWorkspaceError
 from taskloom.atomic_write import write_file_at
 
 _DIRECTORY: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", 0)
 
 
-class PathChangedError(OSError):
-    """A part of a path became a link after the path was checked."""
+class PathChangedError(OutsideWorkspaceError):
+    """A part of a path became a link after the path was checked; look at the directory again."""
 
 
 def open_resolved(path: Path) -> int:
@@ -86,12 +87,10 @@ def _is_link(directory: int, name: str) -> bool:
     return True
 
 
-def _explained(error: OSError, path: Path) -> OSError:
+def _explained(error: OSError, path: Path) -> Exception:
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return PathChangedError(
-            error.errno,
-            "a part of this path became a link or a file meanwhile; nothing was read or written. "
-            "Look at the directory again",
-            str(path),
+            f"A part of {path} became a link or a file meanwhile; nothing was read or written. "
+            "Look at the directory again."
         )
     return error

@@ -15,10 +15,10 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.cli.program import COMMAND, surroundings, taskloom
 
 from taskloom.session import SessionStore
 from tests.acp.raw import AgentProcess, WireError, process_of, read_fifo
-from tests.cli.program import COMMAND, surroundings, taskloom
 
 pytestmark = pytest.mark.slow
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import (
+from tests.cli.run_taskloom import (
     COMMAND,
     TIMEOUT_S,
-    surroundings,
+    environment,
+    restore_sigint,
     taskloom,
     taskloom_in_terminal,
 )
@@ -27,19 +28,19 @@ def test_the_killed_workers_step_is_done_again_and_the_project_is_fixed(tmp_path
     assert ended.code == 0, ended.err
     *_, verdict = ended.json_lines()
     assert (verdict["succeeded"], verdict["killed"]) == (True, True)
-    told = taskloom("board", "log", "fix-the-shop", "--json", cwd=tmp_path / "kept").json_lines()
-    check = [event for event in told if event["step_id"] == "check"]
+    events = taskloom("board", "log", "fix-the-shop", "--json", cwd=tmp_path / "kept").json_lines()
+    check = [event for event in events if event["step_id"] == "check"]
     (failed,) = [event for event in check if event["event_type"] == "task_step_failed"]
     assert failed["payload"]["reason"] == "worker_failed"
     (done,) = [event for event in check if event["event_type"] == "task_step_completed"]
     assert done["actor_run_id"] != failed["actor_run_id"]
-    assert told[-1]["event_type"] == "task_completed"
+    assert events[-1]["event_type"] == "task_completed"
     assert "All tests pass" in (tmp_path / "kept" / "REPORT.md").read_text()
     tests = [sys.executable, "-m", "unittest"]
     assert subprocess.run(tests, cwd=tmp_path / "kept", check=False, timeout=60).returncode == 0
 
 
-def test_piped_it_is_plain_lines_and_the_commands_it_names_work(tmp_path: Path) -> None:
+def test_piped_it_prints_plain_lines_and_commands_that_work(tmp_path: Path) -> None:
     ended = taskloom("demo", cwd=tmp_path, TMPDIR=str(tmp_path))
     assert ended.code == 0
     assert "\x1b" not in ended.out
@@ -51,14 +52,15 @@ def test_piped_it_is_plain_lines_and_the_commands_it_names_work(tmp_path: Path) 
         assert taskloom(*words.split(), cwd=tmp_path).code == 0
 
 
-def test_left_early_it_names_commands_that_work_and_one_of_them_goes_on(tmp_path: Path) -> None:
+def test_interrupted_it_prints_commands_that_work_and_one_of_them_resumes(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*COMMAND, "demo", "--plain", "--keep", "my shop"],
         cwd=tmp_path,
-        env=surroundings(),
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=restore_sigint,
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -83,7 +85,7 @@ def test_in_a_terminal_the_board_is_drawn_live(tmp_path: Path) -> None:
     assert "All 5 steps are completed" in words
 
 
-def test_a_directory_that_holds_something_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     ended = taskloom("demo", "--keep", ".", cwd=tmp_path)
     assert ended.code == 2
@@ -91,13 +93,13 @@ def test_a_directory_that_holds_something_is_left_as_it_is(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_a_reader_that_leaves_early_ends_it_quietly(tmp_path: Path) -> None:
+def test_a_reader_that_closes_the_pipe_ends_it_quietly(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
         [*COMMAND, "demo", "--keep", "kept"],
         cwd=tmp_path,
-        env=surroundings(PYTHONUNBUFFERED="1"),
+        env=environment(PYTHONUNBUFFERED="1"),
         stdin=subprocess.DEVNULL,
         stdout=write,
         stderr=subprocess.PIPE,

@@ -7,13 +7,13 @@ import anyio.to_thread
 import pytest
 
 from tests.agent.provider_server import Answer, OpenAI, reply, serving
-from tests.cli.program import Ended, taskloom
-from tests.view.boards import Stage, diamond
+from tests.cli.run_taskloom import ProgramResult, taskloom
+from tests.view.sample_boards import SampleBoard, diamond
 
 NO_KEYS = {"TASKLOOM_MODEL": "", "OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
 
 
-def ask(project: Path, *words: str, **env: str) -> tuple[Ended, dict[str, dict[str, Any]]]:
+def ask(project: Path, *words: str, **env: str) -> tuple[ProgramResult, dict[str, dict[str, Any]]]:
     done = taskloom("doctor", "--json", *words, cwd=project, **{**NO_KEYS, **env})
     checks = done.json()["checks"]
     assert done.json()["ok"] is (done.code == 0)
@@ -29,16 +29,16 @@ def script(project: Path, text: str = '["ready"]') -> str:
 
 def test_a_project_that_is_set_up_passes(tmp_path: Path) -> None:
     assert taskloom("init", cwd=tmp_path).code == 0
-    diamond(Stage(tmp_path))
+    diamond(SampleBoard(tmp_path))
     done, checks = ask(tmp_path, TASKLOOM_MODEL=script(tmp_path))
     assert done.code == 0, done.out
     assert {check["status"] for check in checks.values()} == {"ok"}
     assert checks["model script:play.json"]["message"] == "it answers"
     assert "locks work" in checks["state"]["message"]
     assert checks["logs"]["message"].startswith("1 checked")
-    told = taskloom("doctor", cwd=tmp_path, **{**NO_KEYS, "TASKLOOM_MODEL": "script:play.json"})
-    assert (told.code, told.err) == (0, "")
-    assert told.out.endswith("All checks passed.\n")
+    printed = taskloom("doctor", cwd=tmp_path, **{**NO_KEYS, "TASKLOOM_MODEL": "script:play.json"})
+    assert (printed.code, printed.err) == (0, "")
+    assert printed.out.endswith("All checks passed.\n")
 
 
 def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -50,15 +50,15 @@ def test_without_a_model_it_says_what_to_set(tmp_path: Path) -> None:
     done, checks = ask(tmp_path)
     assert done.code == 1
     assert "TASKLOOM_MODEL=" in checks["model"]["message"]
-    told = taskloom("doctor", cwd=tmp_path, **NO_KEYS)
-    assert told.code == 1
-    assert "FAIL    model" in told.out
-    assert "taskloom demo" in told.out
-    assert told.out.endswith("1 of 6 checks failed.\n")
+    printed = taskloom("doctor", cwd=tmp_path, **NO_KEYS)
+    assert printed.code == 1
+    assert "FAIL    model" in printed.out
+    assert "taskloom demo" in printed.out
+    assert printed.out.endswith("1 of 6 checks failed.\n")
 
 
 @pytest.mark.slow
-def test_a_key_that_is_missing_is_named_without_a_question(tmp_path: Path) -> None:
+def test_a_missing_key_is_named_without_a_call(tmp_path: Path) -> None:
     done, checks = ask(tmp_path, "--offline", TASKLOOM_MODEL="openai:gpt-x")
     assert done.code == 1
     assert "OPENAI_API_KEY" in checks["model openai:gpt-x"]["message"]
@@ -75,7 +75,7 @@ def test_a_key_that_is_missing_is_named_without_a_question(tmp_path: Path) -> No
         (reply({"error": {"message": "no such model", "type": "x"}}, 404), 1, "no such model"),
     ],
 )
-async def test_the_model_is_really_asked(
+async def test_the_model_is_really_called(
     tmp_path: Path, answer: Answer, code: int, word: str
 ) -> None:
     (tmp_path / "taskloom.toml").write_text(
@@ -84,7 +84,7 @@ async def test_the_model_is_really_asked(
     async with serving([answer]) as server:
         url = server.base_url + "/v1"
 
-        def run() -> tuple[Ended, dict[str, dict[str, Any]]]:
+        def run() -> tuple[ProgramResult, dict[str, dict[str, Any]]]:
             return ask(tmp_path, TASKLOOM_MODEL="openai:x", OPENAI_API_KEY="k", OPENAI_BASE_URL=url)
 
         done, checks = await anyio.to_thread.run_sync(run)
@@ -135,7 +135,7 @@ def test_models_of_definitions_are_checked_too(tmp_path: Path) -> None:
     assert checks["model script:play.json"]["message"] == "the script is valid"
 
 
-def test_it_is_found_from_a_directory_below(tmp_path: Path) -> None:
+def test_the_project_is_found_from_a_directory_below(tmp_path: Path) -> None:
     taskloom("init", cwd=tmp_path)
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)

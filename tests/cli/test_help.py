@@ -1,4 +1,4 @@
-"""What can be typed is told, and what cannot is refused with 2."""
+"""Help lists what can be typed; anything else is refused with exit code 2."""
 
 import subprocess
 import sys
@@ -8,29 +8,29 @@ import pytest
 
 import taskloom as product
 from taskloom.cli.main import main
-from tests.cli.program import surroundings, taskloom
-from tests.view.boards import Stage, diamond
+from tests.cli.run_taskloom import environment, taskloom
+from tests.view.sample_boards import SampleBoard, diamond
 
 COMMANDS = ["list", "show", "log", "replay", "verify", "diff"]
 
 
-def test_help_and_version_are_answers(tmp_path: Path) -> None:
-    told = taskloom("--help", cwd=tmp_path)
-    assert (told.code, told.err) == (0, "")
-    assert "board" in told.out
-    assert "demo" in told.out
+def test_help_and_version_are_printed(tmp_path: Path) -> None:
+    printed = taskloom("--help", cwd=tmp_path)
+    assert (printed.code, printed.err) == (0, "")
+    assert "board" in printed.out
+    assert "demo" in printed.out
     version = taskloom("--version", cwd=tmp_path)
     assert (version.code, version.out) == (0, f"taskloom {product.__version__}\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_tells_its_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_lists_its_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(["board", command, "--help"])
     assert end.value.code == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for option in ("--project", "--state-dir", "--session", "--json"):
-        assert option in told
+        assert option in printed
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,7 @@ def test_every_command_tells_its_options(command: str, capsys: pytest.CaptureFix
         ["--no-such-option"],
     ],
 )
-def test_what_cannot_be_meant_is_refused(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_arguments_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(words)
     assert end.value.code == 2
@@ -57,9 +55,7 @@ def test_what_cannot_be_meant_is_refused(
 
 
 @pytest.mark.parametrize("words", [[], ["board"]])
-def test_half_a_command_is_answered_with_help(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_half_a_command_prints_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert "commands:" in capsys.readouterr().err
 
@@ -74,14 +70,14 @@ def test_help_imports_nothing_heavy() -> None:
         "sys.exit(', '.join(sorted(heavy & sys.modules.keys())) or 0)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env=surroundings(), capture_output=True, check=False
+        [sys.executable, "-c", code], env=environment(), capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_json_needs_no_rich(tmp_path: Path) -> None:
     """The tables come with an extra; a program that installed only the library still gets JSON."""
-    diamond(Stage(tmp_path))
+    diamond(SampleBoard(tmp_path))
     code = (
         "import sys\nsys.modules['rich'] = None\n"
         "from taskloom.cli.main import main\nsys.exit(main(sys.argv[1:]))\n"
@@ -90,14 +86,14 @@ def test_json_needs_no_rich(tmp_path: Path) -> None:
     for words in (*looks, ["log", "diamond"], ["replay", "diamond", "--at", "2"]):
         done = subprocess.run(
             [sys.executable, "-c", code, "board", *words, "--json", "--project", str(tmp_path)],
-            env=surroundings(),
+            env=environment(),
             capture_output=True,
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, b""), words
     done = subprocess.run(
         [sys.executable, "-c", code, "board", "list", "--project", str(tmp_path)],
-        env=surroundings(),
+        env=environment(),
         capture_output=True,
         check=False,
     )

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from taskloom.config import load_config, load_definitions
-from tests.cli.program import taskloom
+from tests.cli.run_taskloom import taskloom
 
 
-def test_a_new_project_is_set_up_and_what_was_written_is_understood(tmp_path: Path) -> None:
+def test_a_new_project_is_set_up_and_its_files_are_valid(tmp_path: Path) -> None:
     done = taskloom("init", cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
     for word in ("created", "taskloom.toml", "worker.md", ".gitignore", "TASKLOOM_MODEL", "doctor"):
@@ -63,7 +63,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [b"", b"*.pyc", b"*.pyc\n", b"\xff\n"])
-def test_the_state_is_added_to_what_is_ignored_once(tmp_path: Path, before: bytes) -> None:
+def test_the_state_directory_is_added_to_gitignore_once(tmp_path: Path, before: bytes) -> None:
     path = tmp_path / ".gitignore"
     path.write_bytes(before)
     for action in ("changed", "kept"):
@@ -79,14 +79,14 @@ def test_the_texts_come_in_chinese_too(tmp_path: Path) -> None:
     assert "执行者" in load_definitions(tmp_path, config)["worker"].name
 
 
-def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
     done = taskloom("init", "--project", tmp_path / "nowhere", cwd=tmp_path)
     assert done.code == 2
     assert "There is no directory" in done.err
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
-def test_a_directory_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_writable_is_reported(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     done = taskloom("init", cwd=tmp_path)
     tmp_path.chmod(0o700)

@@ -1,4 +1,4 @@
-"""Looking changes nothing: not a byte, not a lease, not a torn tail, whoever holds the board."""
+"""Inspection changes nothing: not a byte, not a lease, not a torn tail."""
 
 import hashlib
 import os
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from taskloom.cli.main import main
-from tests.cli.program import taskloom
-from tests.view.boards import Stage, diamond, step
+from tests.cli.run_taskloom import taskloom
+from tests.view.sample_boards import SampleBoard, diamond, step
 
-LOOKS = [
+COMMANDS = [
     ("list", "--all"),
     ("show", "diamond"),
     ("log", "diamond"),
@@ -32,9 +32,9 @@ def fingerprint(folder: Path) -> dict[str, tuple[str, int]]:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
+def sample(tmp_path: Path) -> SampleBoard:
     """A board with a lease long over, a torn tail and a damaged log."""
-    made = Stage(tmp_path)
+    made = SampleBoard(tmp_path)
     diamond(made)
     for name in ("torn", "bad"):
         made.create(name, [step("a")])
@@ -45,36 +45,38 @@ def stage(tmp_path: Path) -> Stage:
 
 
 @pytest.mark.spec("TB-123", "TB-115")
-@pytest.mark.parametrize("words", LOOKS, ids=lambda words: words[0])
-def test_a_look_changes_no_byte(stage: Stage, words: tuple[str, ...]) -> None:
-    before = fingerprint(stage.project)
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_inspection_changes_no_byte(sample: SampleBoard, words: tuple[str, ...]) -> None:
+    before = fingerprint(sample.project)
     for look in (words, (*words, "--json")):
-        assert taskloom("board", *look, cwd=stage.project).code == (words[0] == "verify")
-    assert fingerprint(stage.project) == before
+        assert taskloom("board", *look, cwd=sample.project).code == (words[0] == "verify")
+    assert fingerprint(sample.project) == before
 
 
-def test_a_look_at_a_board_that_somebody_holds_changes_nothing_either(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
-    with stage.board:
-        diamond(stage)
+def test_inspection_of_a_board_in_use_changes_nothing(tmp_path: Path) -> None:
+    sample = SampleBoard(tmp_path)
+    with sample.board:
+        diamond(sample)
         before = fingerprint(tmp_path)
-        for words in LOOKS:
+        for words in COMMANDS:
             assert taskloom("board", *words, cwd=tmp_path).code == 0
         assert fingerprint(tmp_path) == before
 
 
-def test_a_directory_that_may_not_be_written_can_be_looked_at(stage: Stage) -> None:
-    for path in stage.directory.iterdir():
+def test_a_read_only_directory_can_be_inspected(sample: SampleBoard) -> None:
+    for path in sample.directory.iterdir():
         path.chmod(0o444)
-    stage.directory.chmod(0o555)
+    sample.directory.chmod(0o555)
     try:
-        assert taskloom("board", "show", "diamond", cwd=stage.project).code == 0
-        assert taskloom("board", "show", "torn", cwd=stage.project).code == 0
+        assert taskloom("board", "show", "diamond", cwd=sample.project).code == 0
+        assert taskloom("board", "show", "torn", cwd=sample.project).code == 0
     finally:
-        stage.directory.chmod(0o755)
+        sample.directory.chmod(0o755)
 
 
-def test_no_look_opens_a_log_for_writing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_command_opens_a_log_for_writing(
+    sample: SampleBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not in a process of its own: here every way to open a file can be watched."""
     modes: list[int] = []
     real = os.open
@@ -84,7 +86,7 @@ def test_no_look_opens_a_log_for_writing(stage: Stage, monkeypatch: pytest.Monke
         return real(path, flags, *rest)
 
     monkeypatch.setattr(os, "open", watch)
-    for words in LOOKS:
-        main(["board", *words, "--json", "--project", str(stage.project)])
+    for words in COMMANDS:
+        main(["board", *words, "--json", "--project", str(sample.project)])
     assert modes
     assert not any(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) for flags in modes)

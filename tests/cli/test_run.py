@@ -9,7 +9,14 @@ import pytest
 
 from taskloom.session import SessionStore
 from tests.app.test_resume import check_events, sample
-from tests.cli.program import COMMAND, TIMEOUT_S, Ended, surroundings, taskloom
+from tests.cli.run_taskloom import (
+    COMMAND,
+    TIMEOUT_S,
+    ProgramResult,
+    environment,
+    restore_sigint,
+    taskloom,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +36,7 @@ def test_without_a_goal_it_says_how_to_give_one(tmp_path: Path) -> None:
     assert "taskloom run --resume" in ended.err
 
 
-def test_a_goal_is_carried_out_and_its_session_listed(tmp_path: Path) -> None:
+def test_a_goal_is_run_and_its_session_listed(tmp_path: Path) -> None:
     project = sample(tmp_path / "project", "")
     ended = taskloom("run", "Fix", "the", "shop", "--session", "mine", cwd=project)
     assert ended.code == 0, ended.err
@@ -52,14 +59,14 @@ def test_json_is_an_object_a_line_and_nothing_else(tmp_path: Path) -> None:
     assert all(isinstance(line["type"], str) for line in lines)
 
 
-def test_nobody_to_ask_is_a_no_and_yes_is_a_yes(tmp_path: Path) -> None:
+def test_without_a_terminal_every_question_is_refused_and_yes_allows_all(tmp_path: Path) -> None:
     refused, allowed = sample(tmp_path / "refused", ""), sample(tmp_path / "allowed", "")
     for project in (refused, allowed):
         toml = project / "taskloom.toml"
         text = toml.read_text().replace('"shop/**", "REPORT.md"', "")
         toml.write_text(text.replace("[run.allow]", "[run]\nmax_iterations = 15\n[run.allow]"))
     ended = taskloom("run", "Fix it", cwd=refused)
-    assert ended.code == 1  # The tests cannot pass: nobody may fix the shop.
+    assert ended.code == 1  # The tests cannot pass: no worker may fix the shop.
     assert "int(cents" in (refused / "shop" / "prices.py").read_text()
     assert taskloom("run", "Fix it", "--yes", cwd=allowed).code == 0
     assert "round(cents" in (allowed / "shop" / "prices.py").read_text()
@@ -69,15 +76,18 @@ def start(project: Path, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [*COMMAND, *words],
         cwd=project,
-        env=surroundings(),
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=restore_sigint,
     )
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_however_it_is_stopped_the_session_goes_on(tmp_path: Path, number: signal.Signals) -> None:
+def test_however_it_is_stopped_the_session_can_be_resumed(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     project = sample(tmp_path / "project", "")
     (project / "checker.py").write_text(_WAITS)
     process = start(project, "run", "Fix it", "--session", "s1", "--plain")
@@ -92,7 +102,7 @@ def test_however_it_is_stopped_the_session_goes_on(tmp_path: Path, number: signa
     if number is not signal.SIGKILL:
         assert b"--resume s1" in out + err
     (project / "go").touch()
-    ended: Ended = taskloom("run", "--resume", "last", cwd=project)
+    ended: ProgramResult = taskloom("run", "--resume", "last", cwd=project)
     assert ended.code == 0, ended.err
     check_events(project, "s1")
 
@@ -108,7 +118,7 @@ print(json.dumps({"type": "result", "text": "All tests pass"}), flush=True)
 """
 
 
-def test_a_session_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_an_unknown_session_is_refused(tmp_path: Path) -> None:
     project = sample(tmp_path / "project", "")
     ended = taskloom("run", "--resume", "gone", cwd=project)
     assert ended.code == 2
@@ -126,7 +136,7 @@ def test_a_session_that_is_not_there_is_told(tmp_path: Path) -> None:
         (os.fsdecode(b"go \xff"),),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_written(
+def test_wrong_arguments_are_refused_before_anything_is_written(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     (tmp_path / "play.json").write_text('["Nothing is to be done."]')
@@ -136,7 +146,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["play.json"]
 
 
-def test_sessions_are_found_from_below_as_boards_are(tmp_path: Path) -> None:
+def test_sessions_are_found_from_a_directory_below(tmp_path: Path) -> None:
     SessionStore(tmp_path).create("mine", goal="Tidy up")
     below = tmp_path / "src"
     below.mkdir()

@@ -21,7 +21,7 @@ from taskloom.board import (
 from taskloom.codec import Chain, EventAuthor, Replay, encode
 from taskloom.errors import Code
 from tests.board.task_driver import ANN, BOSS, TaskDriver, facts, given, setting, step, updating
-from tests.cli.program import taskloom
+from tests.cli.run_taskloom import taskloom
 from tests.runtime.boards import board_on, claim, create, put, raw_lines, wal
 
 DATA: dict[str, Any] = {"files": ["a.py", "ü"], "ok": True, "n": -3, "share": 0.5, "none": None}

@@ -8,27 +8,27 @@ from taskloom import AddStep, DeleteStep, UpdateBoard, UpdateTask
 from taskloom.runtime import inspect
 from taskloom.view.compare import compare
 from taskloom.view.tables import draw_comparison
-from tests.view.boards import Stage, diamond, step
 from tests.view.golden import as_text, check
+from tests.view.sample_boards import SampleBoard, diamond, step
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    stage = Stage(tmp_path)
-    found = diamond(stage)
+    sample = SampleBoard(tmp_path)
+    found = diamond(sample)
     operations = (
         UpdateTask(title="A better plan"),
         AddStep(step=step("e", "a")),
         DeleteStep(step_id="d"),
     )
-    stage.send(UpdateBoard(task_id="diamond", operations=operations))
+    sample.send(UpdateBoard(task_id="diamond", operations=operations))
     return found
 
 
 @pytest.mark.spec("TB-123")
-def test_added_removed_and_changed_steps_are_told(path: Path) -> None:
+def test_added_removed_and_changed_steps_are_shown(path: Path) -> None:
     before, after = inspect(path, at=6).view, inspect(path).view
     found = compare(before, after)
     assert [each.step_id for each in found.added] == ["e"]
@@ -49,9 +49,9 @@ def test_a_moment_does_not_differ_from_itself_and_backwards_is_the_reverse(path:
     }
 
 
-def test_a_great_many_changes_are_cut_and_counted(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
-    found = stage.create("big", [step("a"), *(step(f"s{n}", "a") for n in range(300))])
-    stage.complete("big", "a")
+def test_many_changes_are_cut_and_counted(tmp_path: Path) -> None:
+    sample = SampleBoard(tmp_path)
+    found = sample.create("big", [step("a"), *(step(f"s{n}", "a") for n in range(300))])
+    sample.complete("big", "a")
     drawn = as_text(draw_comparison(compare(inspect(found, at=3).view, inspect(found).view)))
     assert drawn.splitlines()[-1] == "… and 101 more steps; --json has them all"

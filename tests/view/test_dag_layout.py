@@ -35,27 +35,27 @@ def rows(*steps: StepView) -> list[tuple[str, int]]:
     return [(row.step.step_id, row.depth) for row in layout_dag(steps)]
 
 
-def test_a_diamond_ends_under_its_last_side_and_is_named_under_the_other() -> None:
+def test_a_diamond_ends_under_one_side_and_is_named_under_the_other() -> None:
     steps = [view("a"), view("b", "a"), view("c", "a"), view("d", "b", "c")]
     assert rows(*steps) == [("a", 0), ("b", 1), ("c", 1), ("d", 2)]
     named = {row.step.step_id: row.named for row in layout_dag(steps)}
     assert named == {"a": (), "b": ("d",), "c": (), "d": ()}
 
 
-def test_a_step_stands_under_the_deepest_one_it_waits_for() -> None:
+def test_a_step_is_under_the_deepest_one_it_depends_on() -> None:
     steps = [view("a"), view("b", "a"), view("c", "b"), view("late"), view("d", "c", "late")]
     assert rows(*steps) == [("a", 0), ("b", 1), ("c", 2), ("d", 3), ("late", 0)]
 
 
-def test_a_step_that_waits_for_a_later_one_has_its_place_too() -> None:
+def test_a_step_may_depend_on_a_later_one() -> None:
     assert rows(view("a", "b"), view("b")) == [("b", 0), ("a", 1)]
 
 
-def test_a_dependency_that_is_not_among_the_steps_is_no_parent() -> None:
+def test_an_unknown_dependency_is_no_parent() -> None:
     assert rows(view("a", "gone")) == [("a", 0)]
 
 
-def test_a_chain_of_thousands_neither_recurses_nor_indents_without_end() -> None:
+def test_a_long_chain_needs_no_recursion_and_bounded_indentation() -> None:
     chain = [view("s0"), *(view(f"s{n}", f"s{n - 1}") for n in range(1, 5000))]
     laid = list(layout_dag(chain))
     assert [row.depth for row in laid] == list(range(5000))
@@ -63,7 +63,7 @@ def test_a_chain_of_thousands_neither_recurses_nor_indents_without_end() -> None
 
 
 @given(st.lists(st.sets(st.integers(0, 30), max_size=4), min_size=1, max_size=31))
-def test_every_step_stands_once_below_one_it_waits_for(wanted: list[set[int]]) -> None:
+def test_every_step_appears_once_below_one_it_depends_on(wanted: list[set[int]]) -> None:
     steps = [
         view(f"s{n}", *(f"s{on}" for on in sorted(above) if on < n))
         for n, above in enumerate(wanted)

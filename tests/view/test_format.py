@@ -1,4 +1,4 @@
-"""Values as words: short, on one line, and harmless to a terminal."""
+"""Values as text: short, on one line, and harmless to a terminal."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -25,7 +25,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
         ("nul\0", r"nul\x00"),
     ],
 )
-def test_what_a_terminal_would_obey_is_shown_instead(text: str, shown: str) -> None:
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert format.one_line(text) == shown
 
 
@@ -53,21 +53,21 @@ def test_a_long_text_is_cut_with_an_ellipsis() -> None:
         (-61, "1m 01s"),
     ],
 )
-def test_a_span_has_its_two_largest_units(seconds: float, shown: str) -> None:
-    assert format.span(timedelta(seconds=seconds)) == shown
+def test_a_duration_has_its_two_largest_units(seconds: float, shown: str) -> None:
+    assert format.duration(timedelta(seconds=seconds)) == shown
 
 
-def test_a_lease_says_what_is_left_or_since_when_it_is_over() -> None:
+def test_a_lease_shows_the_time_left_or_since_when_it_has_expired() -> None:
     minute = timedelta(minutes=1)
-    assert format.lease(NOON + minute, NOON) == "lease 1m 00s left"
-    assert format.lease(NOON - minute, NOON) == "lease over for 1m 00s"
-    assert format.lease(NOON, NOON) == "lease over for 0.0s"
+    assert format.lease_left(NOON + minute, NOON) == "lease 1m 00s left"
+    assert format.lease_left(NOON - minute, NOON) == "lease expired 1m 00s ago"
+    assert format.lease_left(NOON, NOON) == "lease expired 0.0s ago"
 
 
-def test_moments_are_told_in_utc() -> None:
+def test_times_are_in_utc() -> None:
     east = NOON.astimezone(tz=None).astimezone()
-    assert format.moment(east) == "2026-01-01 12:00:00"
-    assert format.moment(None) == ""
+    assert format.timestamp(east) == "2026-01-01 12:00:00"
+    assert format.timestamp(None) == ""
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_sizes_have_the_unit_that_fits(size: int, shown: str) -> None:
     assert format.size(size) == shown
 
 
-def test_few_are_named_and_the_others_counted() -> None:
-    assert format.some(["a", "b"]) == "a, b"
-    assert format.some(list("abcdefg")) == "a, b, c, d, e and 2 more"
+def test_the_first_names_are_shown_and_the_others_counted() -> None:
+    assert format.join_names(["a", "b"]) == "a, b"
+    assert format.join_names(list("abcdefg")) == "a, b, c, d, e and 2 more"
     assert format.plural(1, "step") == "1 step"
     assert format.plural(1200, "step") == "1,200 steps"

@@ -1,4 +1,4 @@
-"""Looking at one log: what is durable, at any line, without being in anybody's way."""
+"""Inspection of one log: what is durable, at any line, without blocking writers."""
 
 import fcntl
 import os
@@ -12,32 +12,32 @@ from taskloom.codec import Chain
 from taskloom.errors import StorageError
 from taskloom.log import ReadOnlyLog
 from taskloom.runtime import Health, inspect, verify
-from tests.view.boards import Stage, diamond, reference_wal, step
+from tests.view.sample_boards import SampleBoard, diamond, reference_wal, step
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path)
+def sample(tmp_path: Path) -> SampleBoard:
+    return SampleBoard(tmp_path)
 
 
 @pytest.mark.spec("TB-116", "TB-123")
-def test_what_is_seen_equals_the_live_board(stage: Stage) -> None:
-    path = diamond(stage)
-    assert inspect(path).view == stage.board.get("diamond", stage.orchestrator)
+def test_the_inspection_equals_the_live_board(sample: SampleBoard) -> None:
+    path = diamond(sample)
+    assert inspect(path).view == sample.board.get("diamond", sample.orchestrator)
 
 
 @pytest.mark.spec("TB-123")
-def test_a_later_change_does_not_alter_an_earlier_moment(stage: Stage) -> None:
-    path = diamond(stage)
+def test_a_later_change_does_not_alter_an_earlier_moment(sample: SampleBoard) -> None:
+    path = diamond(sample)
     before = [inspect(path, at=at).view for at in range(1, 12)]
     assert [view.seq for view in before] == list(range(1, 12))
-    stage.send(CancelTask(task_id="diamond"))
+    sample.send(CancelTask(task_id="diamond"))
     assert [inspect(path, at=at).view for at in range(1, 12)] == before
     assert inspect(path, at=99).view.status == "cancelled"
 
 
-def test_nobody_waits_for_a_slow_reader(stage: Stage) -> None:
-    path = diamond(stage)
+def test_no_writer_waits_for_a_slow_reader(sample: SampleBoard) -> None:
+    path = diamond(sample)
     with closing(ReadOnlyLog(path)) as wal:
         entries = wal.lines()
         next(entries)
@@ -47,18 +47,18 @@ def test_nobody_waits_for_a_slow_reader(stage: Stage) -> None:
         assert len(list(entries)) == 10
 
 
-def test_a_reader_goes_on_where_it_stopped_and_knows_the_end(stage: Stage) -> None:
-    path = stage.create("t", [step("a")])
+def test_a_reader_resumes_where_it_stopped_and_knows_the_end(sample: SampleBoard) -> None:
+    path = sample.create("t", [step("a")])
     with closing(ReadOnlyLog(path)) as wal:
         assert [entry.wal_seq for entry in wal.lines()] == [1, 2, 3]
         assert list(wal.lines()) == []
-        stage.send(CancelTask(task_id="t"))
+        sample.send(CancelTask(task_id="t"))
         assert [entry.wal_seq for entry in wal.lines()] == [4, 5]
         assert wal.is_over
 
 
-def test_a_file_that_was_cut_while_it_was_read_is_damage(stage: Stage) -> None:
-    path = diamond(stage)
+def test_a_file_that_was_cut_while_it_was_read_is_damage(sample: SampleBoard) -> None:
+    path = diamond(sample)
     with closing(ReadOnlyLog(path)) as wal:
         list(wal.lines())
         os.truncate(path, 100)
@@ -66,8 +66,8 @@ def test_a_file_that_was_cut_while_it_was_read_is_damage(stage: Stage) -> None:
             list(wal.lines())
 
 
-def test_a_long_log_is_read_in_pieces(stage: Stage) -> None:
-    path = stage.create("long", [step(f"s{n}") for n in range(3000)])
+def test_a_long_log_is_read_in_pieces(sample: SampleBoard) -> None:
+    path = sample.create("long", [step(f"s{n}") for n in range(3000)])
     assert path.stat().st_size > 1 << 19
     read: list[int] = []
     seen = inspect(path, progress=read.append)
@@ -93,10 +93,10 @@ def with_new_checksums(path: Path, old: bytes, new: bytes) -> None:
         (b'"wal_seq":9,', b'"wal_seq":8,', "numbered 8"),
     ],
 )
-def test_an_event_that_cannot_be_is_damage_even_under_a_right_checksum(
-    stage: Stage, old: bytes, new: bytes, cause: str
+def test_an_impossible_event_is_damage_even_with_a_valid_checksum(
+    sample: SampleBoard, old: bytes, new: bytes, cause: str
 ) -> None:
-    path = diamond(stage)
+    path = diamond(sample)
     with_new_checksums(path, b"orc-1", b"orc-2")
     assert verify(path).health is Health.OK
     with_new_checksums(path, old, new)
@@ -115,6 +115,6 @@ def test_a_reference_log_with_a_torn_tail_is_read_up_to_it(tmp_path: Path) -> No
     assert verify(path).health is Health.TORN
 
 
-def test_a_file_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="No such file"):
         inspect(tmp_path / "gone.wal.jsonl")

@@ -78,16 +78,16 @@ def _at(args: Namespace, seq: Seq) -> Inspection:
 
 
 def _show(args: Namespace, inspection: Inspection, now: datetime) -> int:
-    from taskloom.view.step_filter import Choice
+    from taskloom.view.step_filter import StepFilter
 
-    choice = Choice(statuses=_statuses(args.status), pool=args.pool, everything=args.all)
+    step_filter = StepFilter(statuses=_statuses(args.status), pool=args.pool, show_all=args.all)
     if args.json:
-        print_json(choice.narrow(inspection))
+        print_json(step_filter.apply(inspection))
         return OK
     from taskloom.view.task import draw_task
 
     _note_torn(inspection)
-    draw(draw_task(inspection, choice, now))
+    draw(draw_task(inspection, step_filter, now))
     return OK
 
 

@@ -1,4 +1,4 @@
-"""What changed in a Task between two moments: its own fields, and its steps one by one."""
+"""Compares a Task at two moments: its own fields, and its steps one by one."""
 
 from dataclasses import dataclass, fields
 from typing import Final
@@ -7,8 +7,8 @@ from taskloom.board import StepView, TaskView
 from taskloom.ids import Seq, StepId, TaskId
 
 _TASK_FIELDS: Final = ("title", "summary", "status", "result_summary", "reason")
-_UNTOLD: Final = frozenset({"step_id", "created_at", "updated_at", "attempts"})
-"""When a step was touched, and how often it was claimed, is not what changed in it."""
+_IGNORED: Final = frozenset({"step_id", "created_at", "updated_at", "attempts"})
+"""The time of a change, and the number of claims, are not changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class StepChange:
-    """One step that is there at both moments and differs."""
+    """One step that exists at both moments and differs."""
 
     step_id: StepId
     changes: tuple[Change, ...]
@@ -30,7 +30,7 @@ class StepChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Everything that differs."""
+    """All differences."""
 
     task_id: TaskId
     before_seq: Seq
@@ -63,7 +63,7 @@ def compare(before: TaskView, after: TaskView) -> Comparison:
     )
 
 
-_STEP_FIELDS: Final = tuple(field.name for field in fields(StepView) if field.name not in _UNTOLD)
+_STEP_FIELDS: Final = tuple(field.name for field in fields(StepView) if field.name not in _IGNORED)
 
 
 def _step(before: StepView, after: StepView) -> tuple[Change, ...]:

@@ -1,7 +1,7 @@
-"""A DAG laid out as a forest: each step stands once, under the deepest step it waits for.
+"""Lays out a DAG as a forest: each step appears once, under the deepest step it depends on.
 
-Under every other step it waits for it is only named. Rows, not drawings: whoever draws decides
-how wide a guide is. Nothing here calls itself, so a chain of 10,000 steps is as good as any.
+The other steps it depends on only name it. There is no recursion, so that a chain of 10,000 steps
+works too.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -13,26 +13,38 @@ from taskloom.board import StepView
 from taskloom.ids import StepId
 
 DEPTH_MAX: Final = 16
-"""Deeper rows stand beneath each other at this depth, with the real one written beside."""
+"""Deeper rows are indented this far, with their depth written beside."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One step, where it stands."""
+    """One step and its position."""
 
     step: StepView
     depth: int
     lines: tuple[bool, ...]
-    """For each level above, from the top: whether more is to come there."""
+    """For each level above, from the top: whether further rows follow there."""
     is_last: bool
-    """Among the steps of its level."""
+    """Whether it is the last of its siblings."""
     named: tuple[StepId, ...]
-    """Steps that wait for this one too, but stand elsewhere."""
+    """Steps that depend on this one but appear elsewhere."""
     has_children: bool
+
+    @property
+    def guides(self) -> str:
+        """The lines of the levels above."""
+        return "".join("│ " if more else "  " for more in self.lines)
+
+    @property
+    def branch(self) -> str:
+        """What precedes the step: the guides, its own branch, and its depth if that is cut."""
+        own = ("└ " if self.is_last else "├ ") if self.depth else ""
+        deep = f"({self.depth}) " if self.depth > DEPTH_MAX else ""
+        return f"{self.guides}{own}{deep}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Pending:
     step: StepView
     depth: int
     lines: tuple[bool, ...]
@@ -41,8 +53,8 @@ class _Waiting:
 
 def layout_dag(steps: Sequence[StepView]) -> Iterator[Row]:
     """Yield the rows from top to bottom. Steps are in plan order, and so are siblings."""
-    children, named = _families(steps)
-    stack = _waiting(children.get(None, ()), 0, ())
+    children, named = _children(steps)
+    stack = _pending(children.get(None, ()), 0, ())
     while stack:
         here = stack.pop()
         below = children.get(here.step.step_id, [])
@@ -56,17 +68,17 @@ def layout_dag(steps: Sequence[StepView]) -> Iterator[Row]:
         )
         inner = here.depth < DEPTH_MAX
         lines = (*here.lines, not here.is_last) if inner and here.depth > 0 else here.lines
-        stack.extend(_waiting(below, here.depth + 1, lines))
+        stack.extend(_pending(below, here.depth + 1, lines))
 
 
-def _waiting(steps: Sequence[StepView], depth: int, lines: tuple[bool, ...]) -> list[_Waiting]:
-    """Put siblings on a stack so that the first of them is taken first."""
+def _pending(steps: Sequence[StepView], depth: int, lines: tuple[bool, ...]) -> list[_Pending]:
+    """Return siblings as a stack, the first one on top."""
     last = len(steps) - 1
-    places = [_Waiting(step, depth, lines, at == last) for at, step in enumerate(steps)]
-    return places[::-1]
+    entries = [_Pending(step, depth, lines, at == last) for at, step in enumerate(steps)]
+    return entries[::-1]
 
 
-def _families(
+def _children(
     steps: Sequence[StepView],
 ) -> tuple[dict[StepId | None, list[StepView]], dict[StepId, list[StepId]]]:
     order = _depths(steps)
@@ -74,16 +86,16 @@ def _families(
     named: dict[StepId, list[StepId]] = {}
     for step in steps:
         parents = _known(step.depends_on_step_ids, order)
-        home = max(parents, key=order.__getitem__, default=None)
-        children.setdefault(home, []).append(step)
+        parent = max(parents, key=order.__getitem__, default=None)
+        children.setdefault(parent, []).append(step)
         for other in parents:
-            if other != home:
+            if other != parent:
                 named.setdefault(other, []).append(step.step_id)
     return children, named
 
 
 def _depths(steps: Sequence[StepView]) -> dict[StepId, tuple[int, int]]:
-    """Return how deep each step stands, and its place in the plan, which settles a tie."""
+    """Return the depth of each step, and its position in the plan, which breaks ties."""
     plan = {step.step_id: at for at, step in enumerate(steps)}
     parents = {step.step_id: _known(step.depends_on_step_ids, plan) for step in steps}
     depths: dict[StepId, tuple[int, int]] = {}

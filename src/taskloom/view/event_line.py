@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from taskloom.board import EventType
-from taskloom.view.format import one_line, plural, some
+from taskloom.view.format import join_names, one_line, plural
 
 if TYPE_CHECKING:
     # `taskloom board log` needs no orchestrator, and starts sooner without.
@@ -79,9 +79,9 @@ def _created(payload: Payload) -> str:
 
 
 def _updated(payload: Payload) -> str:
-    line = some([_operation(each) for each in _list(payload, "operations")])
+    line = join_names([_operation(each) for each in _list(payload, "operations")])
     late = _list(payload, "updated_after_dispatch_step_ids")
-    return f"{line} (after dispatch: {some(list(map(str, late)))})" if late else line
+    return f"{line} (after dispatch: {join_names(list(map(str, late)))})" if late else line
 
 
 def _operation(value: object) -> str:
@@ -97,7 +97,7 @@ def _operation(value: object) -> str:
 def _with_steps(name: str, what: str) -> Details:
     def details(payload: Payload) -> str:
         steps = [str(each) for each in _list(payload, name)]
-        listed = f"{what}: {some(steps)}" if steps else ""
+        listed = f"{what}: {join_names(steps)}" if steps else ""
         return "; ".join(text for text in (_outcome(payload), listed) if text)
 
     return details
@@ -105,7 +105,7 @@ def _with_steps(name: str, what: str) -> Details:
 
 def _ready(payload: Payload) -> str:
     depends_on = [str(each) for each in _list(payload, "depends_on_step_ids")]
-    return f"after {some(depends_on)}" if depends_on else "no dependencies"
+    return f"after {join_names(depends_on)}" if depends_on else "no dependencies"
 
 
 def _lease(payload: Payload) -> str:

@@ -1,7 +1,7 @@
-r"""Values as words for people: one line, nothing that a terminal would obey.
+r"""Values as text for people: on one line, with control characters escaped.
 
-Titles, results and reasons come from models and their tools. A control character among them is
-shown as what it is (`\x1b`), so no text of a board can move a cursor or colour a screen.
+Titles, results and reasons come from models and their tools. A control character in them is shown
+as an escape (`\x1b`), so that no text of a board can move the cursor or colour the screen.
 """
 
 import json
@@ -13,37 +13,42 @@ from unicodedata import category
 from taskloom.text import clip, clip_line, join_limited
 
 LINE_MAX: Final = 300
-"""More than a terminal is wide; `--json` has the whole text."""
+"""Wider than a terminal; `--json` has the whole text."""
 
 _NAMED_MAX: Final = 5
 
-_OBEYED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Controls, directions of writing, lone surrogates, unassigned, and Unicode's own line ends."""
+_CONTROLS: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Controls, writing directions, lone surrogates, unassigned characters, Unicode line ends."""
 
 _JOINER: Final = "\u200d"
 """Part of many emoji, and harmless."""
 
 
 def clean(text: str) -> str:
-    """Show what a terminal would obey; keep tabs and newlines as one space each."""
+    """Escape control characters; tabs and newlines become one space each."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(map(_visible, text))
+    return "".join(map(_escape, text))
 
 
-def _visible(char: str) -> str:
+def _escape(char: str) -> str:
     if char in "\t\n\r":
         return " "
-    if char == _JOINER or category(char) not in _OBEYED:
+    if char == _JOINER or category(char) not in _CONTROLS:
         return char
     point = ord(char)
     return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}"
 
 
-def one_line(text: str, most: int = LINE_MAX) -> str:
-    """Return a text on one line, cut with an ellipsis."""
-    # Clipped before it is cleaned, which costs a step per character, and after, which lengthens.
-    return clip(clean(clip_line(text, most)), most)
+def one_line(text: str, limit: int = LINE_MAX) -> str:
+    """Return a text on one line, clean and clipped."""
+    # Clipped before cleaning, which is slow, and after, because escapes make it longer.
+    return clip(clean(clip_line(text, limit)), limit)
+
+
+def whole_line(text: str) -> str:
+    """Return a text on one line with nothing left out: newlines are shown as a sign."""
+    return clean(text.replace("\r\n", "⏎").replace("\n", "⏎").replace("\r", "⏎"))
 
 
 def json_text(value: object) -> str:
@@ -51,13 +56,13 @@ def json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def moment(at: datetime | None) -> str:
-    """Return a moment in UTC, to the second."""
+def timestamp(at: datetime | None) -> str:
+    """Return a time in UTC, to the second."""
     return "" if at is None else f"{_in_utc(at):%Y-%m-%d %H:%M:%S}"
 
 
 def _in_utc(at: datetime) -> datetime:
-    """Take a moment without an offset for UTC, and one at the edge of time as it is."""
+    """Convert to UTC; a time without an offset, or out of range, is taken for UTC."""
     if at.tzinfo is None:
         return at.replace(tzinfo=UTC)
     try:
@@ -66,8 +71,8 @@ def _in_utc(at: datetime) -> datetime:
         return at.replace(tzinfo=UTC)
 
 
-def span(length: timedelta) -> str:
-    """Return a length of time in its two largest units."""
+def duration(length: timedelta) -> str:
+    """Return a duration in its two largest units."""
     seconds = abs(length.total_seconds())
     if seconds < 10:
         return f"{seconds:.1f}s"
@@ -81,14 +86,16 @@ def span(length: timedelta) -> str:
     return f"{days}d {hours}h" if days else f"{hours}h {minutes:02}m"
 
 
-def lease(end: datetime, now: datetime) -> str:
-    """Say how much of a lease is left. One that is over stays until somebody takes it back."""
+def lease_left(end: datetime, now: datetime) -> str:
+    """Return the time left on a lease, or since when it has expired."""
     left = _in_utc(end) - _in_utc(now)
-    return f"lease {span(left)} left" if left > timedelta() else f"lease over for {span(left)}"
+    if left > timedelta():
+        return f"lease {duration(left)} left"
+    return f"lease expired {duration(left)} ago"
 
 
 def counts(by_status: Mapping[str, int]) -> str:
-    """Say how many steps are where."""
+    """Return the number of steps per status."""
     return ", ".join(f"{count:,} {status}" for status, count in by_status.items() if count)
 
 
@@ -107,6 +114,6 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def some(names: Sequence[str]) -> str:
-    """Name the first few, and count the others."""
+def join_names(names: Sequence[str]) -> str:
+    """Return the first names and the number of the others."""
     return join_limited([one_line(name) for name in names], _NAMED_MAX)

@@ -1,4 +1,4 @@
-"""Which steps of a Task somebody wants to see."""
+"""Which steps of a Task to show."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -9,28 +9,28 @@ from taskloom.runtime import Inspection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """What is left out does not limit."""
+class StepFilter:
+    """Selects steps by status and pool; what is left out does not limit."""
 
     statuses: Collection[StepStatus] = ()
     pool: PoolId | None = None
-    everything: bool = False
-    """However many they are."""
+    show_all: bool = False
+    """Whether to show every selected step, however many there are."""
 
-    def takes(self, step: StepView) -> bool:
-        """Tell whether the step is one of them."""
+    @property
+    def is_active(self) -> bool:
+        """Whether it leaves steps out, so that a tree would have gaps."""
+        return bool(self.statuses) or self.pool is not None
+
+    def matches(self, step: StepView) -> bool:
+        """Return whether a step is selected."""
         return (not self.statuses or step.status in self.statuses) and (
             self.pool is None or step.worker_pool_id == self.pool
         )
 
-    @property
-    def is_narrow(self) -> bool:
-        """Whether it leaves any step out, so that a tree would have holes."""
-        return bool(self.statuses) or self.pool is not None
-
-    def narrow(self, seen: Inspection) -> Inspection:
-        """Leave out the steps that nobody asked for."""
-        if not self.is_narrow:
-            return seen
-        steps = tuple(step for step in seen.view.steps if self.takes(step))
-        return replace(seen, view=replace(seen.view, steps=steps))
+    def apply(self, inspection: Inspection) -> Inspection:
+        """Return the inspection with the selected steps alone."""
+        if not self.is_active:
+            return inspection
+        steps = tuple(step for step in inspection.view.steps if self.matches(step))
+        return replace(inspection, view=replace(inspection.view, steps=steps))

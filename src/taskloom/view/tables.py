@@ -1,4 +1,4 @@
-"""Lists for people: Tasks, checks and comparisons."""
+"""Tables of Tasks, log checks and comparisons."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,14 +10,13 @@ from rich.text import Text
 
 from taskloom.board import StepView, TaskLine, TaskPage
 from taskloom.runtime import Finding, Health
-from taskloom.view.columns import Cells, Columns
 from taskloom.view.compare import Change, Comparison
-from taskloom.view.format import clean, moment, one_line, plural, size
-from taskloom.view.style import mark, status_word
+from taskloom.view.format import clean, one_line, plural, size, timestamp
+from taskloom.view.style import Cells, Columns, mark, status_word
 
 _STEPS_SHOWN: Final = 200
 _WITH_HOLDER: Final = ("claimed_by_run_id", "lease_expires_at")
-_WORDS: Final = {"claimed_by_agent_id": "held by", "result_summary": "result"}
+_LABELS: Final = {"claimed_by_agent_id": "held by", "result_summary": "result"}
 
 
 def draw_tasks(page: TaskPage) -> RenderableType:
@@ -27,7 +26,7 @@ def draw_tasks(page: TaskPage) -> RenderableType:
             Text.assemble(mark(line.status), " ", clean(line.task_id)),
             status_word(line.status),
             Text(_done(line)),
-            Text(moment(line.updated_at)),
+            Text(timestamp(line.updated_at)),
             _about(line),
         )
         for line in page.tasks
@@ -35,7 +34,7 @@ def draw_tasks(page: TaskPage) -> RenderableType:
     table = Columns(rows, heading=("  task", "status", "steps done", "changed (UTC)", "title"))
     if not page.has_more:
         return table
-    note = f"{len(page.tasks):,} of {plural(page.total, 'Task')}; --limit and --offset show others"
+    note = f"{len(page.tasks):,} of {plural(page.total, 'Task')}; --limit and --offset show more"
     return Group(table, Text(note, "dim"))
 
 
@@ -70,7 +69,7 @@ _HEALTH_STYLE: Final = {
 
 
 def draw_findings(findings: Sequence[Finding]) -> RenderableType:
-    """Draw what a check came to: one line a log, and the trouble beneath in full."""
+    """Draw the results of a check: one line per log, then the problems in full."""
     rows = [
         (
             Text(found.health, _HEALTH_STYLE[found.health]),
@@ -83,7 +82,7 @@ def draw_findings(findings: Sequence[Finding]) -> RenderableType:
         for found in findings
     ]
     table = Columns(rows, heading=("health", "task", "status", "lines", "size", "file"))
-    # A path is for copying, so a terminal may break these lines where it likes, and we do not.
+    # Paths are for copying, so these lines are not wrapped here.
     notes = [
         Text(note, no_wrap=True, overflow="ignore") for note in map(describe, findings) if note
     ]
@@ -91,7 +90,7 @@ def draw_findings(findings: Sequence[Finding]) -> RenderableType:
 
 
 def describe(found: Finding) -> str:
-    """Say what is to be known about one log; nothing if it is simply fine."""
+    """Describe the problem of a log; nothing if it has none."""
     path = clean(found.wal_path)
     match found.health:
         case Health.DAMAGED:
@@ -99,30 +98,31 @@ def describe(found: Finding) -> str:
         case Health.UNREADABLE | Health.MISSING | Health.NOT_A_FILE:
             return f"{found.health}: {path}: {clean(found.cause or '')}"
         case Health.TORN:
-            what = found.cause or f"whole up to line {found.lines}"
+            intact = found.cause or f"intact up to line {found.lines}"
+            torn = plural(found.torn_bytes, "byte")
             return (
-                f"torn: {path}: {what}; {plural(found.torn_bytes, 'byte')} of a write that a "
-                "crash cut short follow. Nothing that was acknowledged is lost."
+                f"torn: {path}: {intact}; {torn} of an unfinished write follow. "
+                "No acknowledged change is lost."
             )
         case Health.OK if found.reference_log:
             return (
-                f"reference log: {path}: it has no checksums, so its numbering and its events "
-                "were checked, not its bytes"
+                f"reference log: {path}: it has no checksums, so only its numbering and its events "
+                "were checked"
             )
         case Health.OK:
             return ""
 
 
 def draw_comparison(found: Comparison) -> RenderableType:
-    """Draw what changed between two moments: one step a row, a line for each thing that did."""
+    """Draw a comparison: the changed steps, one line per change."""
     head = Text.assemble(
         (clean(found.task_id), "bold"), f"  seq {found.before_seq:,} → {found.after_seq:,}"
     )
     if found.is_empty:
         return Group(head, Text("nothing changed"))
     parts = [("~", "(the Task)", _changes(found.task))] if found.task else []
-    parts += [("+", clean(step.step_id), [_whole(step)]) for step in found.added]
-    parts += [("-", clean(step.step_id), [_whole(step)]) for step in found.removed]
+    parts += [("+", clean(step.step_id), [_summary(step)]) for step in found.added]
+    parts += [("-", clean(step.step_id), [_summary(step)]) for step in found.removed]
     parts += [("~", clean(step.step_id), _changes(step.changes)) for step in found.changed]
     rows: list[Cells] = []
     for sign, name, lines in parts[:_STEPS_SHOWN]:
@@ -134,22 +134,22 @@ def draw_comparison(found: Comparison) -> RenderableType:
     return Group(head, Columns(rows), *more)
 
 
-def _whole(step: StepView) -> str:
+def _summary(step: StepView) -> str:
     return f"{step.status}  {one_line(step.title)}"
 
 
 def _changes(changes: Sequence[Change]) -> list[str]:
-    """Tell each change on a line of its own; run and lease come and go with the holder."""
+    """Return one line per change; a change of worker implies those of run and lease."""
     names = {change.field for change in changes}
-    untold = _WITH_HOLDER if "claimed_by_agent_id" in names else ()
-    return [_change(change) for change in changes if change.field not in untold]
+    implied = _WITH_HOLDER if "claimed_by_agent_id" in names else ()
+    return [_change(change) for change in changes if change.field not in implied]
 
 
 def _change(change: Change) -> str:
     before, after = _value(change.before), _value(change.after)
     if change.field == "status":
         return f"{before} → {after}"
-    return f"{_WORDS.get(change.field, change.field)}: {before} → {after}"
+    return f"{_LABELS.get(change.field, change.field)}: {before} → {after}"
 
 
 def _value(value: object) -> str:
@@ -157,10 +157,10 @@ def _value(value: object) -> str:
         case None | "":
             return "nothing"
         case datetime():
-            return moment(value)
+            return timestamp(value)
         case bool():
             return "yes" if value else "no"
         case tuple():
-            return "[" + ", ".join(one_line(str(each), 80) for each in value) + "]"  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] # any tuple will do
+            return "[" + ", ".join(one_line(str(each), 80) for each in value) + "]"  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] # a tuple of anything
         case _:
             return one_line(str(value), 160)

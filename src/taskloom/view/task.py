@@ -1,4 +1,4 @@
-"""One Task for people: where it stands, its steps as a tree, and what a worker did not see."""
+"""Draws one Task: its state, its steps as a tree, and what changed after dispatch."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -10,14 +10,22 @@ from rich.text import Text
 
 from taskloom.board import StepStatus, StepView
 from taskloom.runtime import Inspection
-from taskloom.view.columns import Cells, Columns
 from taskloom.view.dag_layout import DEPTH_MAX, Row, layout_dag
-from taskloom.view.format import clean, counts, json_text, lease, moment, one_line, plural, some
-from taskloom.view.step_filter import Choice
-from taskloom.view.style import mark, progress, status_word
+from taskloom.view.format import (
+    clean,
+    counts,
+    join_names,
+    json_text,
+    lease_left,
+    one_line,
+    plural,
+    timestamp,
+)
+from taskloom.view.step_filter import StepFilter
+from taskloom.view.style import Cells, Columns, mark, progress, status_word
 
 STEPS_SHOWN: Final = 100
-"""A board that does not fit three screens is read by asking, not by scrolling."""
+"""A longer list is better filtered than scrolled."""
 
 _URGENT: Final = (
     StepStatus.BLOCKED,
@@ -32,77 +40,78 @@ _URGENT: Final = (
 _TEXT_MAX: Final = 2_000
 
 
-def draw_task(seen: Inspection, choice: Choice, now: datetime) -> RenderableType:
-    """Draw the whole page of a Task."""
-    parts: list[RenderableType] = [draw_head(seen), Text()]
-    chosen = choice.narrow(seen).view.steps
-    if not choice.is_narrow and (choice.everything or len(chosen) <= STEPS_SHOWN):
-        parts.append(draw_tree(chosen, now))
+def draw_task(inspection: Inspection, step_filter: StepFilter, now: datetime) -> RenderableType:
+    """Draw a Task."""
+    parts: list[RenderableType] = [draw_head(inspection), Text()]
+    selected = step_filter.apply(inspection).view.steps
+    if not step_filter.is_active and (step_filter.show_all or len(selected) <= STEPS_SHOWN):
+        parts.append(draw_tree(selected, now))
     else:
-        shown = chosen if choice.everything else _most_urgent(chosen)
+        shown = selected if step_filter.show_all else _most_urgent(selected)
         parts.append(draw_steps(shown, now))
-        parts.extend(_left_out(len(chosen) - len(shown)))
-    changed = [step for step in chosen if step.updated_after_dispatch]
+        parts.extend(_left_out(len(selected) - len(shown)))
+    changed = [step for step in selected if step.updated_after_dispatch]
     if changed:
         parts += [Text(), draw_dispatched(changed[:STEPS_SHOWN])]
     return Group(*parts)
 
 
-def draw_head(seen: Inspection) -> RenderableType:
-    """Draw where the Task stands."""
-    view = seen.view
+def draw_head(inspection: Inspection) -> RenderableType:
+    """Draw the state of the Task."""
+    view = inspection.view
     done, total = view.counts.get("completed", 0), sum(view.counts.values())
-    place = f"seq {view.seq:,}" if view.seq == seen.last_seq else _moment_of(seen)
+    seq = f"seq {view.seq:,}"
+    if view.seq != inspection.last_seq:
+        seq = f"as it was at {seq} of {inspection.last_seq:,}"
     lines = [
         Text.assemble(
             (one_line(view.task_id), "bold"), " ", mark(view.status), " ",
-            status_word(view.status), (f"  {place}  {moment(view.updated_at)} UTC", "dim"),
+            status_word(view.status), (f"  {seq}  {timestamp(view.updated_at)} UTC", "dim"),
         ),
         Text(one_line(view.title)),
         Text.assemble(progress(done, total), f" {done:,} of {plural(total, 'step')} completed"),
         Text(counts(view.counts)),
-    ]  # fmt: skip  # a line of the page is a line here
-    lines.extend(_diagnoses(seen))
+    ]  # fmt: skip  # one line of the page per line
+    lines.extend(_diagnoses(inspection))
     for line in lines:
         line.no_wrap, line.overflow = True, "ellipsis"
     return Group(*lines)
 
 
-def _moment_of(seen: Inspection) -> str:
-    return f"as it was at seq {seen.view.seq:,} of {seen.last_seq:,}"
-
-
-def _diagnoses(seen: Inspection) -> Iterator[Text]:
-    view = seen.view
+def _diagnoses(inspection: Inspection) -> Iterator[Text]:
+    view = inspection.view
     if view.stalled:
-        yield Text("stalled: nothing can move until the plan is changed", "yellow")
+        yield Text("stalled: no step can run until the plan changes", "yellow")
     if view.completeable:
         yield Text("completeable: every required step is completed", "green")
     if view.reason:
         yield Text(f"reason: {one_line(view.reason)}")
     if view.result_summary:
         yield Text(f"result: {one_line(view.result_summary)}")
-    if seen.reference_log:
-        yield Text("written by the reference implementation: to be read, not changed", "dim")
+    if inspection.reference_log:
+        yield Text("reference log: it can be read, not changed", "dim")
 
 
 def draw_tree(steps: Sequence[StepView], now: datetime) -> Columns:
-    """Draw every step under the deepest one it waits for."""
+    """Draw every step under the deepest one it depends on."""
     done = {step.step_id for step in steps if step.status is StepStatus.COMPLETED}
     rows: list[Cells] = []
     for row in layout_dag(steps):
         notes = _notes(row.step, now)
         unmet = [on for on in row.step.depends_on_step_ids if on not in done]
         if row.step.status is StepStatus.PENDING and len(row.step.depends_on_step_ids) > 1:
-            notes.append(Text(f"waits for {some(unmet)}", "dim"))
+            notes.append(Text(f"waits for {join_names(unmet)}", "dim"))
         if row.named:
-            notes.append(Text(f"also before {some(row.named)}", "dim"))
-        rows += _row(_branch(row), row.step, notes, _guide(row))
+            notes.append(Text(f"also before {join_names(row.named)}", "dim"))
+        name = Text.assemble(
+            (row.branch, "dim"), mark(row.step.status), " ", clean(row.step.step_id)
+        )
+        rows += _row(name, row.step, notes, _guide(row))
     return Columns(rows)
 
 
 def draw_steps(steps: Sequence[StepView], now: datetime) -> Columns:
-    """Draw steps beneath each other, without the tree."""
+    """Draw steps as a list."""
     rows: list[Cells] = []
     for step in steps:
         name = Text.assemble(mark(step.status), " ", clean(step.step_id))
@@ -111,16 +120,16 @@ def draw_steps(steps: Sequence[StepView], now: datetime) -> Columns:
 
 
 def _row(name: Text, step: StepView, notes: Sequence[Text], guide: str) -> Iterator[Cells]:
-    """Yield a step's own line and those beneath it, with the guide that leads on."""
+    """Yield the line of a step and those of its notes, with the guide of the tree."""
     yield name, status_word(step.status), notes[0]
     for note in notes[1:]:
         yield Text(guide, "dim"), Text(), note
 
 
 def draw_dispatched(steps: Sequence[StepView]) -> Table:
-    """Draw, for steps changed after dispatch, what the worker saw beside what stands there now."""
+    """Draw what workers saw at dispatch beside the current content."""
     table = Table(title="Changed after dispatch", title_justify="left", title_style="bold")
-    for heading in ("step", "the worker saw", "now"):
+    for heading in ("step", "at dispatch", "now"):
         table.add_column(heading, overflow="fold")
     for step in steps:
         saw = (step.dispatched_title or "", step.dispatched_summary or "")
@@ -135,26 +144,14 @@ def _content(title: str, summary: str) -> Text:
     return Text("\n".join(lines))
 
 
-def _branch(row: Row) -> Text:
-    """Draw a step's sign and name behind its guides."""
-    own = ("└ " if row.is_last else "├ ") if row.depth else ""
-    deep = Text(f"({row.depth}) ", "dim") if row.depth > DEPTH_MAX else Text()
-    sign = mark(row.step.status)
-    return Text.assemble((_before(row) + own, "dim"), deep, sign, " ", clean(row.step.step_id))
-
-
 def _guide(row: Row) -> str:
-    """Draw the guides beside the further lines of a step."""
+    """Return the guide beside the further lines of a step."""
     own = ("  " if row.is_last else "│ ") if row.depth else ""
-    return _before(row) + own + ("│" if row.has_children and row.depth < DEPTH_MAX else "")
-
-
-def _before(row: Row) -> str:
-    return "".join("│ " if more else "  " for more in row.lines)
+    return row.guides + own + ("│" if row.has_children and row.depth < DEPTH_MAX else "")
 
 
 def _notes(step: StepView, now: datetime) -> list[Text]:
-    """Say what there is to say about a step, a line each; the title comes first."""
+    """Return the lines about a step; the title comes first."""
     title = Text(one_line(step.title))
     if not step.required:
         title.append(" (optional)", "dim")
@@ -164,7 +161,7 @@ def _notes(step: StepView, now: datetime) -> list[Text]:
     if step.claimed_by_agent_id:
         held = f"by {one_line(step.claimed_by_agent_id)}"
         end = step.lease_expires_at
-        notes.append(Text(held if end is None else f"{held}, {lease(end, now)}", "cyan"))
+        notes.append(Text(held if end is None else f"{held}, {lease_left(end, now)}", "cyan"))
     if step.reason:
         notes.append(Text(f"reason: {one_line(step.reason)}", "yellow"))
     if step.result_summary and step.result_summary != step.reason:
@@ -184,5 +181,5 @@ def _most_urgent(steps: Sequence[StepView]) -> list[StepView]:
 def _left_out(count: int) -> list[RenderableType]:
     if count <= 0:
         return []
-    advice = "--all shows them as a tree; --status ready,blocked and --pool NAME choose"
+    advice = "--all shows the whole tree; --status ready,blocked and --pool NAME filter"
     return [Text(f"… and {plural(count, 'more step')}: {advice}", "dim")]

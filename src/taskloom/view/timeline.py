@@ -1,4 +1,4 @@
-"""What happened, an event a line. Lines come one by one, so their columns are set beforehand."""
+"""Events as lines of a table. Lines come one by one, so the column widths are set beforehand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from rich.text import Text
 
 from taskloom.codec import LogLine
 from taskloom.view.event_line import event_details
-from taskloom.view.format import clean, moment, one_line
+from taskloom.view.format import clean, one_line, timestamp
 
 _EVENT_WIDTH = len("task_step_lease_expired")
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """How wide the columns are; what is wider sticks out."""
+    """Draws events; the fields are the column widths, and wider cells stick out."""
 
     seq: int = 3
     step: int = 8
@@ -22,7 +22,7 @@ class Timeline:
 
     @classmethod
     def fitting(cls, entries: Sequence[LogLine]) -> "Timeline":
-        """Return one that fits these entries, within reason."""
+        """Return a timeline with columns that fit these entries."""
         return cls(
             seq=_width(["seq", *(str(entry.wal_seq) for entry in entries)]),
             step=_width(["step", *(entry.step_id for entry in entries)]),
@@ -30,9 +30,9 @@ class Timeline:
         )
 
     def heading(self) -> Text:
-        """Draw the words above the columns."""
-        words = ("seq", "time (UTC)", "event", "step", "by", "what")
-        return _line(Text(self._columns(*words), "bold"))
+        """Draw the heading."""
+        names = ("seq", "time (UTC)", "event", "step", "by", "what")
+        return _line(Text(self._columns(*names), "bold"))
 
     def draw(self, entry: LogLine) -> Text:
         """Draw one event."""
@@ -40,7 +40,7 @@ class Timeline:
             Text(
                 self._columns(
                     str(entry.wal_seq),
-                    moment(entry.created_at),
+                    timestamp(entry.created_at),
                     clean(entry.event_type),
                     one_line(entry.step_id or ""),
                     one_line(entry.actor_agent_id or ""),

@@ -1,4 +1,4 @@
-"""What a run says, put together into lines."""
+"""The output of a run as lines."""
 
 from taskloom.agent import (
     CustomEvent,
@@ -14,107 +14,107 @@ from taskloom.agent import (
     ToolResult,
     ToolStarted,
 )
-from taskloom.view.run.output import LINES_KEPT, OutputBuffer, called
+from taskloom.view.run.output import LINES_KEPT, OutputBuffer, describe_call
 
 
 def piece(text: str = "", *, thinking: str = "", tool: str = "", id_: str = "m1") -> ModelDelta:
     return ModelDelta(id_, Delta(text=text, thinking=thinking, tool_name=tool))
 
 
-def shown(speech: OutputBuffer) -> list[tuple[str, str]]:
-    return [(line.kind, line.shown) for line in speech.everything]
+def shown(output: OutputBuffer) -> list[tuple[str, str]]:
+    return [(line.kind, line.display_text) for line in output.all_lines]
 
 
-def test_pieces_add_up_to_lines_and_the_whole_reply_is_not_said_twice() -> None:
-    speech = OutputBuffer()
-    speech.hear(piece(thinking="Let me "))
-    speech.hear(piece(thinking="see."))
-    assert speech.last == "Let me see."
-    speech.hear(piece("First li"))
-    speech.hear(piece("ne\nSec"))
-    assert speech.last == "Sec"
-    speech.hear(piece("ond"))
-    speech.hear(ModelReply(Message("assistant", "First line\nSecond", id="m1")))
-    assert shown(speech) == [
+def test_pieces_add_up_to_lines_and_the_whole_reply_is_not_added_twice() -> None:
+    output = OutputBuffer()
+    output.add(piece(thinking="Let me "))
+    output.add(piece(thinking="see."))
+    assert output.last_line == "Let me see."
+    output.add(piece("First li"))
+    output.add(piece("ne\nSec"))
+    assert output.last_line == "Sec"
+    output.add(piece("ond"))
+    output.add(ModelReply(Message("assistant", "First line\nSecond", id="m1")))
+    assert shown(output) == [
         ("thinking", "Let me see."),
         ("text", "First line"),
         ("text", "Second"),
     ]
 
 
-def test_a_reply_that_nobody_streamed_is_said_whole() -> None:
-    speech = OutputBuffer()
-    speech.hear(ModelReply(Message("assistant", "One\nTwo", id="m1")))
-    assert shown(speech) == [("text", "One"), ("text", "Two")]
+def test_a_reply_that_was_not_streamed_is_added_whole() -> None:
+    output = OutputBuffer()
+    output.add(ModelReply(Message("assistant", "One\nTwo", id="m1")))
+    assert shown(output) == [("text", "One"), ("text", "Two")]
 
 
-def test_an_attempt_that_failed_is_taken_back() -> None:
-    speech = OutputBuffer()
-    speech.hear("before")
-    speech.hear(piece("wrong\nwro"))
-    speech.hear(ModelSuperseded("m1", 1, "overloaded"))
-    speech.hear(piece("right", id_="m2"))
-    assert shown(speech) == [
+def test_the_pieces_of_a_failed_attempt_are_removed() -> None:
+    output = OutputBuffer()
+    output.add("before")
+    output.add(piece("wrong\nwro"))
+    output.add(ModelSuperseded("m1", 1, "overloaded"))
+    output.add(piece("right", id_="m2"))
+    assert shown(output) == [
         ("output", "before"),
-        ("trouble", "attempt 1 failed, trying again: overloaded"),
+        ("error", "attempt 1 failed, retrying: overloaded"),
         ("text", "right"),
     ]
 
 
-def test_a_call_is_announced_then_told_and_its_output_follows() -> None:
-    speech = OutputBuffer()
+def test_a_call_is_announced_then_shown_and_its_output_follows() -> None:
+    output = OutputBuffer()
     call = ToolCall("c1", "run_command", '{"command": ["pytest", "-q"], "cwd": "."}')
-    speech.hear(piece(tool="run_command"))
-    assert speech.last == "▸ run_command …"
-    speech.hear(ToolStarted(call))
-    speech.hear(ToolDelta("c1", "run_command", "12 pas"))
-    speech.hear(ToolDelta("c1", "run_command", "sed\n10%\r100%\n"))
-    speech.hear(ToolResult(Message.tool(call, "12 passed\n100%")))
+    output.add(piece(tool="run_command"))
+    assert output.last_line == "▸ run_command …"
+    output.add(ToolStarted(call))
+    output.add(ToolDelta("c1", "run_command", "12 pas"))
+    output.add(ToolDelta("c1", "run_command", "sed\n10%\r100%\n"))
+    output.add(ToolResult(Message.tool(call, "12 passed\n100%")))
     other = ToolCall("c2", "read_file", '{"path": "a"}')
-    speech.hear(ToolStarted(other))
-    speech.hear(ToolResult(Message.tool(other, "no such file", is_error=True)))
-    assert shown(speech) == [
+    output.add(ToolStarted(other))
+    output.add(ToolResult(Message.tool(other, "no such file", is_error=True)))
+    assert shown(output) == [
         ("tool", '▸ run_command command=["pytest","-q"] cwd=.'),
         ("output", "12 passed"),
         ("output", "100%"),
         ("tool", "▸ read_file path=a"),
-        ("trouble", "no such file"),
+        ("error", "no such file"),
     ]
 
 
-def test_what_a_terminal_would_obey_is_written_out() -> None:
-    speech = OutputBuffer()
-    speech.hear("\x1b[2Jgone\u202e")
-    assert speech.last == r"\x1b[2Jgone\u202e"
-    assert shown(speech) == [("output", r"\x1b[2Jgone\u202e")]
+def test_control_characters_are_escaped() -> None:
+    output = OutputBuffer()
+    output.add("\x1b[2Jgone\u202e")
+    assert output.last_line == r"\x1b[2Jgone\u202e"
+    assert shown(output) == [("output", r"\x1b[2Jgone\u202e")]
 
 
-def test_whatever_is_sent_nothing_grows_without_bound() -> None:
-    speech = OutputBuffer()
+def test_the_buffer_is_bounded() -> None:
+    output = OutputBuffer()
     for number in range(LINES_KEPT + 10):
-        speech.hear(f"line {number}")
-    assert (len(speech.lines), speech.total) == (LINES_KEPT, LINES_KEPT + 10)
-    speech.hear(piece("x" * 100_000))
-    assert all(len(line.text) <= 2_000 for line in speech.everything)
+        output.add(f"line {number}")
+    assert (len(output.lines), output.total) == (LINES_KEPT, LINES_KEPT + 10)
+    output.add(piece("x" * 100_000))
+    assert all(len(line.text) <= 2_000 for line in output.all_lines)
 
 
-def test_an_agent_within_speaks_too_and_trouble_is_told() -> None:
-    speech = OutputBuffer()
-    speech.hear(NestedEvent("inner", "c1", piece("from within\n")))
-    speech.hear(CustomEvent({"percent": 5}))
-    speech.hear(RunFailed(ValueError("broke")))
-    assert shown(speech) == [
+def test_output_of_a_nested_agent_and_errors_are_shown() -> None:
+    output = OutputBuffer()
+    output.add(NestedEvent("inner", "c1", piece("from within\n")))
+    output.add(CustomEvent({"percent": 5}))
+    output.add(RunFailed(ValueError("broke")))
+    assert shown(output) == [
         ("text", "from within"),
         ("note", "{'percent': 5}"),
-        ("trouble", "ValueError: broke"),
+        ("error", "ValueError: broke"),
     ]
 
 
-def test_arguments_are_shortened_and_those_that_are_no_json_are_shown_as_they_are() -> None:
-    assert called("write", '{"path": "a.py", "text": "' + "x" * 100 + '"}') == (
+def test_arguments_are_clipped_and_invalid_json_is_shown_as_it_is() -> None:
+    assert describe_call("write", '{"path": "a.py", "text": "' + "x" * 100 + '"}') == (
         "write path=a.py text=" + "x" * 59 + "…"
     )
-    assert called("write", '{"path": ') == 'write {"path":'
-    assert called("write", "[1]") == "write [1]"
-    assert called("write", '{"a": "\\u001b[31m"}') == r"write a=\x1b[31m"
-    assert len(called("write", "{" * 100_000)) < 100
+    assert describe_call("write", '{"path": ') == 'write {"path":'
+    assert describe_call("write", "[1]") == "write [1]"
+    assert describe_call("write", '{"a": "\\u001b[31m"}') == r"write a=\x1b[31m"
+    assert len(describe_call("write", "{" * 100_000)) < 100

@@ -1,7 +1,8 @@
-"""Keys of a terminal, one at a time and unseen; the terminal is given back as it was."""
+"""The keys of a terminal, read one by one without echo; the terminal is restored afterwards."""
 
 import asyncio
 import os
+import select
 import termios
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,7 +10,10 @@ from typing import Final
 
 _ESCAPE: Final = "\x1b"
 _ESCAPE_WAIT_S: Final = 0.05
-"""How long the rest of an arrow key may take before an escape is one."""
+"""How long the rest of a sequence may take before an escape counts as the key."""
+
+_PASTE_START: Final = "\x1b[200~"
+_PASTE_END: Final = "\x1b[201~"
 
 _NAMED: Final = {
     "\x1b[A": "up",
@@ -26,20 +30,21 @@ _NAMED: Final = {
 }
 
 
-class Decoder:
-    """From bytes to keys."""
+class KeyDecoder:
+    """Turns bytes into keys. Pasted text, which the terminal marks, is no key."""
 
     def __init__(self) -> None:
-        """Begin with nothing half read."""
+        """Start with nothing half read."""
         self._rest = ""
+        self._is_pasting = False
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an escape came that may be the beginning of more."""
+        """Whether an escape came that may be the start of a sequence."""
         return bool(self._rest)
 
     def feed(self, data: bytes) -> list[str]:
-        """Return the keys that are whole."""
+        """Return the keys that are complete."""
         text, self._rest = self._rest + data.decode("utf-8", "replace"), ""
         keys: list[str] = []
         while text:
@@ -47,17 +52,20 @@ class Decoder:
             if key is None:
                 self._rest = text
                 break
-            keys.append(_NAMED.get(key, key))
+            if key in (_PASTE_START, _PASTE_END):
+                self._is_pasting = key == _PASTE_START
+            elif not self._is_pasting:
+                keys.append(_NAMED.get(key, key))
         return keys
 
     def flush(self) -> list[str]:
-        """Return what was waited for in vain: an escape alone; half a sequence is nothing."""
+        """Return an escape that stayed alone; half a sequence is dropped."""
         alone, self._rest = self._rest == _ESCAPE, ""
         return ["escape"] if alone else []
 
 
 def _first(text: str) -> tuple[str | None, str]:
-    """Split the first key off; None if more of it must come."""
+    """Split off the first key; None if it is incomplete."""
     if text[0] != _ESCAPE:
         return text[0], text[1:]
     if len(text) == 1:
@@ -65,7 +73,7 @@ def _first(text: str) -> tuple[str | None, str]:
     if text[1] == "O":
         return (text[:3], text[3:]) if len(text) > 2 else (None, text)
     if text[1] != "[":
-        return text[:2], text[2:]  # With alt; none of ours.
+        return text[:2], text[2:]  # A key with alt, which has no binding.
     for at in range(2, len(text)):
         if "@" <= text[at] <= "~":
             return text[: at + 1], text[at + 1 :]
@@ -76,30 +84,30 @@ class Keyboard:
     """The keys of one terminal."""
 
     def __init__(
-        self, fd: int, on_keys: Callable[[list[str]], None], on_gone: Callable[[], None]
+        self, fd: int, on_keys: Callable[[list[str]], None], on_closed: Callable[[], None]
     ) -> None:
-        """Take who is told of keys that came together, and of the terminal's end."""
+        """Call `on_keys` with keys that came together, `on_closed` when the terminal closes."""
         self._fd = fd
         self._on_keys = on_keys
-        self._on_gone = on_gone
-        self._decoder = Decoder()
-        self._was: list[int | list[bytes | int]] | None = None
+        self._on_closed = on_closed
+        self._decoder = KeyDecoder()
+        self._saved_modes: list[int | list[bytes | int]] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_reading = False
 
     def open(self) -> None:
-        """Take keys as they come, without showing them."""
+        """Start reading keys."""
         with suppress(termios.error, OSError):
-            self._was = termios.tcgetattr(self._fd)
-            self.take()
+            self._saved_modes = termios.tcgetattr(self._fd)
+            self.set_modes()
         try:
             asyncio.get_running_loop().add_reader(self._fd, self._read)
             self._is_reading = True
-        except OSError:  # A file, for example: there are no keys then.
+        except OSError:  # A file, for example, which has no keys.
             self._is_reading = False
 
-    def take(self) -> None:
-        """Make the terminal give single keys; also after somebody else had it."""
+    def set_modes(self) -> None:
+        """Turn echo and line editing off; also after another program had the terminal."""
         with suppress(termios.error, OSError):
             modes = termios.tcgetattr(self._fd)
             flags = modes[3]
@@ -108,21 +116,26 @@ class Keyboard:
             modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
             termios.tcsetattr(self._fd, termios.TCSANOW, modes)
 
-    def release_orphaned_steps(self) -> None:
-        """Let the terminal be as it was."""
-        if self._was is not None:
+    def restore_modes(self) -> None:
+        """Restore the modes that the terminal had."""
+        if self._saved_modes is not None:
             with suppress(termios.error, OSError):
-                # Now, and not once the output is through: it may have been stopped.
-                termios.tcsetattr(self._fd, termios.TCSANOW, self._was)
+                # At once: waiting for the output would hang on a terminal that is stopped.
+                termios.tcsetattr(self._fd, termios.TCSANOW, self._saved_modes)
 
     def close(self) -> None:
-        """Stop reading, and give the terminal back."""
+        """Stop reading, and restore the terminal."""
         if self._timer is not None:
             self._timer.cancel()
         if self._is_reading:
             asyncio.get_running_loop().remove_reader(self._fd)
             self._is_reading = False
-        self.release_orphaned_steps()
+        self.restore_modes()
+
+    def read_pending(self) -> None:
+        """Handle now the keys that were pressed already and not read yet."""
+        while self._is_reading and select.select([self._fd], [], [], 0)[0]:
+            self._read()
 
     def _read(self) -> None:
         try:
@@ -133,7 +146,7 @@ class Keyboard:
             data = b""
         if not data:
             self.close()
-            self._on_gone()
+            self._on_closed()
             return
         if self._timer is not None:
             self._timer.cancel()

@@ -1,4 +1,4 @@
-"""A run in plain lines: for logs, pipes and terminals that can do no more."""
+"""A run in plain lines, for logs, pipes and simple terminals."""
 
 import sys
 from datetime import UTC, datetime
@@ -6,96 +6,94 @@ from typing import TextIO
 
 from taskloom.agent import Message, ModelReply, Result
 from taskloom.app.session_host import Host
-from taskloom.cli.watch.banners import closing, opening, reply
-from taskloom.cli.watch.questions import Questions
+from taskloom.cli.watch.banners import closing, opening, reply_lines
+from taskloom.cli.watch.questions import LinePrompt, Questions
 from taskloom.cli.watch.shutdown import Work
-from taskloom.cli.watch.typed_answers import TypedAnswers
-from taskloom.cli.watch.watch_session import watching
-from taskloom.ids import RunId
-from taskloom.orchestrator import ORCHESTRATOR, RunOutput, SessionEvent
+from taskloom.cli.watch.watch_session import OutputOfRun, watch_session
+from taskloom.orchestrator import ORCHESTRATOR, SessionEvent
 from taskloom.session import Asker
 from taskloom.view.event_line import event_line
 from taskloom.view.format import one_line
 
 
-class LinesWatcher:
-    """Tells what is worth reading, a line each; asks where `keyboard` is a terminal."""
+class LineWatcher:
+    """Prints one line per event; asks questions if `terminal` is one."""
 
-    def __init__(self, keyboard: TextIO | None) -> None:
-        """Take where answers are typed."""
+    def __init__(self, terminal: TextIO | None) -> None:
+        """Read answers from a terminal; without one there is nobody to ask."""
         self._questions = Questions()
-        fd = keyboard.fileno() if keyboard is not None else -1
-        self._answers = TypedAnswers(self._questions, fd) if keyboard is not None else None
-        self._told_id = ""
+        self._prompt = LinePrompt(self._questions, terminal.fileno()) if terminal else None
+        self._last_reply_id = ""
         self.was_quit = False
 
     @property
     def asker(self) -> Asker | None:
         """Asks on standard error, and reads a line."""
-        return self._questions if self._answers is not None else None
+        return self._questions if self._prompt is not None else None
 
     async def show(self, host: Host, work: Work) -> Result:
-        """Do the work and tell it."""
+        """Do the work and print it."""
         sys.stdout.flush()
-        answers = self._answers
-        async with watching(host, sys.stdout.fileno()) as watch:
+        prompt = self._prompt
+        async with watch_session(host, sys.stdout.fileno()) as session:
 
-            def telling(happened: list[SessionEvent], said: list[tuple[RunId, RunOutput]]) -> str:
-                if watch.leaving.is_wanted:
+            def render(events: list[SessionEvent], outputs: list[OutputOfRun]) -> str:
+                if session.shutdown.is_requested:
                     self._questions.close()
-                if answers is not None:
-                    answers.put()
-                return self._tell(happened, said)
+                if prompt is not None:
+                    prompt.show()
+                return self._render(events, outputs)
 
-            if answers is not None:
-                answers.open()
+            if prompt is not None:
+                prompt.open()
             try:
-                result = await watch.tell(work, _dated(opening(host)), telling)
+                result = await session.write_lines(work, _dated(opening(host)), render)
             finally:
-                self.was_quit = watch.leaving.is_wanted
-                if answers is not None:
-                    answers.close()
-            await watch.output.write(self._last_words(result, host))
+                self.was_quit = session.shutdown.is_requested
+                if prompt is not None:
+                    prompt.close()
+            await session.writer.write(self._render_end(result, host))
             return result
 
-    def _tell(self, happened: list[SessionEvent], said: list[tuple[RunId, RunOutput]]) -> str:
-        """Tell what a look found: first the words that led to something, last the final ones."""
+    def _render(self, events: list[SessionEvent], outputs: list[OutputOfRun]) -> str:
+        """Render a batch: replies with tool calls precede the events, a final reply follows."""
         lines = [
-            f"{_at(session_event.at)} {line.text}"
-            for session_event in happened
-            if (line := event_line(session_event)) is not None
+            f"{_time(event.at)} {line.text}"
+            for event in events
+            if (line := event_line(event)) is not None
         ]
         before: list[str] = []
-        for run_id, each in said:
-            if run_id == ORCHESTRATOR and isinstance(each, str):
-                lines.append(f"{_at(datetime.now(UTC))} {one_line(each)}")
-            if run_id == ORCHESTRATOR and isinstance(each, ModelReply):
-                self._told_id = each.message.id
-                (before if each.message.tool_calls else lines).extend(_words(each.message))
+        for run_id, output in outputs:
+            if run_id == ORCHESTRATOR and isinstance(output, str):
+                lines.append(f"{_time(datetime.now(UTC))} {one_line(output)}")
+            if run_id == ORCHESTRATOR and isinstance(output, ModelReply):
+                message = output.message
+                self._last_reply_id = message.id
+                (before if message.tool_calls else lines).extend(_dated_reply(message))
         return "".join(f"{line}\n" for line in [*before, *lines])
 
-    def _last_words(self, result: Result, host: Host) -> str:
+    def _render_end(self, result: Result, host: Host) -> str:
         lines: list[str] = []
-        if result.message is not None and result.message.id != self._told_id:
-            lines += reply(result.message)
+        if result.message is not None and result.message.id != self._last_reply_id:
+            lines += reply_lines(result.message)
         lines += closing(result, host, was_quit=self.was_quit)
         return "".join(f"{line}\n" for line in lines)
 
 
-def _words(message: Message) -> list[str]:
-    words = reply(message)
-    if not words:
+def _dated_reply(message: Message) -> list[str]:
+    lines = reply_lines(message)
+    if not lines:
         return []
     return [
-        f"{_at(datetime.now(UTC))} orchestrator: {words[0]}",
-        *(f"  {each}" for each in words[1:]),
+        f"{_time(datetime.now(UTC))} orchestrator: {lines[0]}",
+        *(f"  {line}" for line in lines[1:]),
     ]
 
 
 def _dated(lines: list[str]) -> str:
-    now = _at(datetime.now(UTC))
+    now = _time(datetime.now(UTC))
     return "".join(f"{now} {line}\n" for line in lines)
 
 
-def _at(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%H:%M:%S}"
+def _time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%H:%M:%S}"

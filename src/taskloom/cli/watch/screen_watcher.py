@@ -1,4 +1,4 @@
-"""A run on a screen: the story above, the board and the workers below, keys to steer."""
+"""A run on a screen: events above, the board and the workers below, keys to control it."""
 
 import asyncio
 import os
@@ -13,86 +13,84 @@ from rich.text import Text
 
 from taskloom.agent import Message, Result
 from taskloom.app.session_host import Host
-from taskloom.cli.watch.banners import closing, opening, reply
-from taskloom.cli.watch.event_source import TICK_S
+from taskloom.cli.watch.banners import closing, opening, reply_lines
 from taskloom.cli.watch.key_bindings import Controls
 from taskloom.cli.watch.keys import Keyboard
+from taskloom.cli.watch.live_region import RESTORE, LiveRegion
 from taskloom.cli.watch.questions import ANSWERS, Questions
-from taskloom.cli.watch.shutdown import Work, handling
+from taskloom.cli.watch.shutdown import Work, signal_handlers
 from taskloom.cli.watch.terminal_output import write_all
-from taskloom.cli.watch.terminal_painter import SHOW_CURSOR, Painter
 from taskloom.cli.watch.view_model import ViewModel
-from taskloom.cli.watch.watch_session import Watching, watching
+from taskloom.cli.watch.watch_session import TICK_S, WatchSession, watch_session
 from taskloom.ids import RunId
 from taskloom.orchestrator import ORCHESTRATOR
 from taskloom.session import Asker
 from taskloom.view.format import one_line, plural
-from taskloom.view.run.frame import draw_frame, draw_last, is_long, question_lines, steps_room
-from taskloom.view.run.model import Asked, RunView, StreamView
+from taskloom.view.run.frame import draw_final, draw_frame, is_long, question_lines, steps_limit
+from taskloom.view.run.model import OutputView, QuestionView, RunView
 
-_CANCELLED: Final = "cancelled by the person who watches"
+_CANCEL_REASON: Final = "the user cancelled it"
 
-_LAST_STEPS: Final = 60
-"""Of each Task, in what stays on the screen at the end."""
+_FINAL_STEPS: Final = 60
+"""Of each Task, in the picture that stays on the screen."""
+
+_ANSWERED: Final = {"once": "allowed once", "session": "allowed for this session", "no": "refused"}
 
 
 class ScreenWatcher:
-    """Draws on a terminal, and takes its keys."""
+    """Draws on a terminal and reads its keys."""
 
     def __init__(self, console: Console) -> None:
-        """Take where to draw; keys come from standard input."""
+        """Draw on a console; keys come from standard input."""
         self._console = console
         self._questions = Questions()
         self.was_quit = False
 
     @property
     def asker(self) -> Asker | None:
-        """Asks above the board; y, a and n are answers."""
+        """Asks above the board; the keys y, a and n answer."""
         return self._questions
 
     async def show(self, host: Host, work: Work) -> Result:
         """Do the work and draw it."""
         self._console.file.flush()
-        async with watching(host, self._console.file.fileno()) as watch:
-            show = _Show(host, self._console, self._questions, watch)
+        async with watch_session(host, self._console.file.fileno()) as session:
+            screen = _Screen(host, self._console, self._questions, session)
             try:
-                with show.terminal():
-                    task = watch.leaving.begin(work)
+                with screen.terminal():
+                    task = session.shutdown.start(work)
                     self._questions.open()
-                    await show.until_done(task)
-                    result = watch.result(task)
-                    await show.end(result)
+                    await screen.draw_until_done(task)
+                    result = session.result(task)
+                    await screen.draw_end(result)
                     return result
             finally:
-                self.was_quit = watch.leaving.is_wanted
+                self.was_quit = session.shutdown.is_requested
                 self._questions.close()
 
 
-class _Show:
-    """One showing of one run."""
+class _Screen:
+    """The screen of one run."""
 
     def __init__(
-        self,
-        host: Host,
-        console: Console,
-        questions: Questions,
-        watch: Watching,
+        self, host: Host, console: Console, questions: Questions, session: WatchSession
     ) -> None:
         self._host = host
         self._questions = questions
-        self._leaving = watch.leaving
-        self._output = watch.output
-        self._picture = ViewModel(host, watch.story, watch.voices)
-        self._painter = Painter(console)
+        self._shutdown = session.shutdown
+        self._writer = session.writer
+        self._model = ViewModel(host, session.events, session.outputs)
+        self._region = LiveRegion(console)
         self._fd = console.file.fileno()
         self._controls = Controls(ORCHESTRATOR)
-        self._keyboard = Keyboard(sys.stdin.fileno(), self._take_keys, self._gone)
+        self._keyboard = Keyboard(sys.stdin.fileno(), self._on_keys, self._on_closed)
         self._wake = asyncio.Event()
-        self._story: list[Text] = []
-        self._told_id = ""
-        self._told_question: Asked | None = None
+        self._lines: list[Text] = []
+        """Lines to add above the live region."""
+        self._last_reply_id = ""
+        self._printed_question: QuestionView | None = None
         self._second: int = -1
-        self._room = 0
+        self._steps_limit = 0
         self._is_stale = True
         self._is_resized = False
 
@@ -100,53 +98,51 @@ class _Show:
 
     @contextmanager
     def terminal(self) -> Generator[None]:
-        """Have the terminal inside the block, and give it back whatever happens."""
+        """Use the terminal inside the block, and restore it whatever happens."""
         try:
             self._keyboard.open()
-            with handling({signal.SIGWINCH: self._resize, signal.SIGTSTP: self._suspend}):
+            with signal_handlers({signal.SIGWINCH: self._resize, signal.SIGTSTP: self._suspend}):
                 yield
         finally:
             self._keyboard.close()
-            self._show_cursor()
+            self._restore()
 
-    def _show_cursor(self) -> None:
-        if not self._output.is_lost:
+    def _restore(self) -> None:
+        if not self._writer.is_lost:
             with suppress(OSError):
-                write_all(self._fd, SHOW_CURSOR)
+                write_all(self._fd, RESTORE)
 
     def _resize(self) -> None:
         self._is_resized = True
-        self._touch()
+        self._redraw()
 
     def _suspend(self) -> None:
-        """Stop as a program without keys would, and go on where the shell lets it."""
-        self._keyboard.release_orphaned_steps()
-        self._show_cursor()
+        """Stop the process as Ctrl-Z does; it continues here when the shell resumes it."""
+        self._keyboard.restore_modes()
+        self._restore()
         os.kill(os.getpid(), signal.SIGSTOP)
-        self._keyboard.take()
+        self._keyboard.set_modes()
         self._resize()
 
-    def _gone(self) -> None:
-        """Leave: whoever held the keyboard has closed the terminal."""
-        self._leaving.lose()
-        self._touch()
+    def _on_closed(self) -> None:
+        self._shutdown.request_once()
+        self._redraw()
 
-    def _touch(self) -> None:
+    def _redraw(self) -> None:
         self._is_stale = True
         self._wake.set()
 
     # The loop.
 
-    async def until_done(self, task: "asyncio.Task[Result]") -> None:
+    async def draw_until_done(self, task: "asyncio.Task[Result]") -> None:
         """Draw until the work is done."""
         task.add_done_callback(lambda _: self._wake.set())
-        self._story += [Text(line, "bold") for line in opening(self._host)]
-        await self._picture.begin()
+        self._lines += [Text(line, "bold") for line in opening(self._host)]
+        await self._model.load_tasks()
         while not task.done():
-            if self._leaving.is_wanted:
+            if self._shutdown.is_requested:
                 self._questions.close()
-            happened = await self._picture.refresh(self._controls.selected)
-            self._tell_replies(happened)
+            self._add_update(self._model.update(self._controls.selected))
             await self._draw()
             waiting = [asyncio.ensure_future(self._wake.wait())]
             waiting.append(asyncio.ensure_future(self._questions.changed.wait()))
@@ -158,162 +154,161 @@ class _Show:
                 self._questions.changed.clear()
                 self._is_stale = True
 
-    async def end(self, result: Result) -> None:
-        """Leave the last state of the board on the screen, and the last words below it."""
-        happened = await self._picture.finish(ORCHESTRATOR)
-        final = [message for message in self._picture.replies if not message.tool_calls]
-        self._picture.replies = [each for each in self._picture.replies if each not in final]
-        self._tell_replies(happened)
-        await self._picture.look(_LAST_STEPS, again=True)
-        await self._output.write(self._painter.paint(self._story, None))
-        await self._output.write(self._painter.paint([], draw_last(self._seen())) + "\r\n")
-        self._story = [Text()]
-        self._picture.replies = final
-        self._tell_replies([])
-        if result.message is not None and result.message.id != self._told_id:
-            self._tell(result.message)
-        was_quit = self._leaving.is_wanted
-        self._story += [Text(line) for line in closing(result, self._host, was_quit=was_quit)]
-        self._painter.forget()
-        await self._output.write(self._painter.paint(self._story, None))
+    async def draw_end(self, result: Result) -> None:
+        """Leave the final board on the screen, and the final reply below it."""
+        model = self._model
+        events = await model.update_to_end(ORCHESTRATOR)
+        final = [message for message in model.replies if not message.tool_calls]
+        model.replies = [message for message in model.replies if message.tool_calls]
+        self._add_update(events)
+        await model.read_tasks(_FINAL_STEPS, every=True)
+        await self._writer.write(self._region.draw(self._lines, None))
+        await self._writer.write(self._region.draw([], draw_final(self._view())) + "\r\n")
+        self._lines = [Text()]
+        model.replies = final
+        self._add_update([])
+        if result.message is not None and result.message.id != self._last_reply_id:
+            self._add_reply(result.message)
+        was_quit = self._shutdown.is_requested
+        self._lines += [Text(line) for line in closing(result, self._host, was_quit=was_quit)]
+        self._region.detach()
+        await self._writer.write(self._region.draw(self._lines, None))
 
-    def _tell_replies(self, happened: list[Text]) -> None:
-        """Tell what a look found: first the words that led to something, last the final ones."""
-        replies, self._picture.replies = self._picture.replies, []
+    def _add_update(self, events: list[Text]) -> None:
+        """Add lines: replies with tool calls precede the events, a final reply follows."""
+        replies, self._model.replies = self._model.replies, []
         for message in replies:
             if message.tool_calls:
-                self._tell(message)
-        self._story += happened
+                self._add_reply(message)
+        self._lines += events
         for message in replies:
             if not message.tool_calls:
-                self._tell(message)
+                self._add_reply(message)
 
-    def _tell(self, message: Message) -> None:
-        self._told_id = message.id
-        self._story += [Text(line) for line in reply(message)]
+    def _add_reply(self, message: Message) -> None:
+        self._last_reply_id = message.id
+        self._lines += [Text(line) for line in reply_lines(message)]
 
     async def _draw(self) -> None:
         """Draw a frame, if anything on it has changed."""
-        second = int(self._picture.elapsed.total_seconds())
-        is_new = self._picture.is_new or bool(self._story)
-        stale = self._is_stale or is_new or second != self._second
-        if not stale or self._output.is_lost:
+        model, region = self._model, self._region
+        second = int(model.elapsed.total_seconds())
+        is_changed = self._is_stale or model.is_changed or bool(self._lines)
+        if (not is_changed and second == self._second) or self._writer.is_lost:
             return
-        self._second, self._is_stale, self._picture.is_new = second, False, False
-        painter = self._painter
-        live = sum(not task.is_over for task in self._picture.tasks)
-        room = steps_room(painter.height, len(self._picture.runs) + 1, live)
-        await self._picture.look(room, again=room != self._room)
-        self._room = room
-        seen = self._seen()
-        self._tell_long_question(seen.asked)
-        frame = draw_frame(seen, painter.width, painter.height)
-        story, self._story = self._story, []
-        drawn = painter.paint(story, frame)
+        self._second, self._is_stale, model.is_changed = second, False, False
+        open_tasks = sum(not task.has_ended for task in model.tasks)
+        limit = steps_limit(region.max_height, len(model.active_runs) + 1, open_tasks)
+        await model.read_tasks(limit, every=limit != self._steps_limit)
+        self._steps_limit = limit
+        view = self._view()
+        self._print_long_question(view.question)
+        frame = draw_frame(view, region.width, region.max_height)
+        lines, self._lines = self._lines, []
+        text = region.draw(lines, frame)
         if self._is_resized:
             self._is_resized = False
-            drawn = painter.repaint(frame)
+            text = region.redraw(frame)
 
-        def shown() -> None:
-            # An answer is one to what stood on the screen when its key was pressed.
+        def on_screen() -> None:
+            # Keys that are waiting were pressed before the question could be read.
+            self._keyboard.read_pending()
             first = self._questions.first
-            self._questions.was_shown = first is not None and seen.asked == first
+            self._questions.is_shown = first is not None and view.question == first
 
-        await self._output.write(drawn, then=shown)
+        await self._writer.write(text, then=on_screen)
 
-    def _tell_long_question(self, asked: Asked | None) -> None:
-        painter = self._painter
-        if asked is None or asked == self._told_question:
+    def _print_long_question(self, question: QuestionView | None) -> None:
+        region = self._region
+        if question is None or question == self._printed_question:
             return
-        if is_long(asked, painter.width, painter.height):
-            self._told_question = asked
-            self._story += [Text(line, "yellow") for line in question_lines(asked, painter.width)]
+        if is_long(question, region.width, region.max_height):
+            self._printed_question = question
+            self._lines += [Text(line, "yellow") for line in question_lines(question, region.width)]
 
-    def _seen(self) -> RunView:
-        controls, picture = self._controls, self._picture
-        controls.keep_up(self._run_ids())
-        runs = picture.seen_runs(controls.selected if controls.is_reading else None)
-        confirm = ""
+    def _view(self) -> RunView:
+        controls, model = self._controls, self._model
+        controls.update_runs(self._run_ids())
+        runs = model.run_views(controls.selected if controls.shows_output else None)
+        confirmation = ""
         if controls.confirming is not None:
             name = next((run.name for run in runs if run.run_id == controls.confirming), "?")
-            confirm = f"Cancel {one_line(name)}? Its step fails, and the Orchestrator decides."
+            confirmation = f"Cancel {one_line(name)}? Its step fails; the Orchestrator decides."
+        info = self._host.session.info
         return RunView(
-            goal=self._host.session.info.goal,
-            session_id=self._host.session.info.session_id,
-            elapsed=picture.elapsed,
-            tasks=picture.tasks,
+            goal=info.goal,
+            session_id=info.session_id,
+            elapsed=model.elapsed,
+            tasks=model.tasks,
             runs=runs,
             selected=controls.selected,
-            paused=self._host.orchestrator.is_paused,
-            leaving=self._leaving_words(),
-            asked=None if confirm else self._questions.first,
-            confirm=confirm,
-            stream=self._stream() if controls.is_reading else None,
+            is_paused=self._host.orchestrator.is_paused,
+            stopping=self._stopping(),
+            question=None if confirmation else self._questions.first,
+            confirmation=confirmation,
+            output=self._output() if controls.shows_output else None,
         )
 
-    def _leaving_words(self) -> str:
-        if not self._leaving.is_wanted:
+    def _stopping(self) -> str:
+        if not self._shutdown.is_requested:
             return ""
-        count = self._leaving.held_up_by
-        what = f"until {plural(count, 'worker')} stopped" if count else "until the turn is closed"
-        hint = "" if self._leaving.is_urgent else " Ctrl-C: at once."
-        return f"Leaving: waiting {what}. Nothing is lost.{hint}"
+        count = self._shutdown.active_workers
+        what = plural(count, "worker") if count else "the Orchestrator"
+        hint = "" if self._shutdown.is_forced else " Ctrl-C: stop now."
+        return f"Stopping: waiting for {what}. Nothing is lost.{hint}"
 
-    def _stream(self) -> StreamView:
+    def _output(self) -> OutputView:
         controls = self._controls
-        speech = self._picture.speech(controls.selected)
-        lines = speech.everything
+        buffer = self._model.output(controls.selected)
+        lines = buffer.all_lines
         below = 0
         if controls.last_line is not None:
-            below = max(0, min(len(lines) - 1, speech.total - controls.last_line))
+            below = max(0, min(len(lines) - 1, buffer.total - controls.last_line))
+        has_ended = controls.selected not in self._run_ids()
         shown = lines[: len(lines) - below]
-        over = controls.selected not in self._run_ids()
-        return StreamView(lines=tuple(shown), below=below, over=over)
+        return OutputView(lines=tuple(shown), below=below, has_ended=has_ended)
 
     def _run_ids(self) -> list[RunId]:
-        return [ORCHESTRATOR, *(worker_run.run_id for worker_run in self._picture.runs)]
+        return [ORCHESTRATOR, *(run.run_id for run in self._model.active_runs)]
 
     # The keys.
 
-    def _take_keys(self, keys: list[str]) -> None:
+    def _on_keys(self, keys: list[str]) -> None:
         for key in keys:
-            if not self._answers(key, alone=len(keys) == 1):
-                self._steer(key)
-        self._touch()
+            if not self._answer(key, is_alone=len(keys) == 1):
+                self._control(key)
+        self._redraw()
 
-    def _answers(self, key: str, *, alone: bool) -> bool:
-        """Take a key as an answer, if it is one: pressed alone, to a question that was seen."""
-        asked = self._questions.first
-        if asked is None or key not in ANSWERS or self._controls.confirming is not None:
+    def _answer(self, key: str, *, is_alone: bool) -> bool:
+        """Take a key as an answer: pressed alone, to a question that is on the screen."""
+        question = self._questions.first
+        if question is None or key not in ANSWERS or self._controls.confirming is not None:
             return False
         answer = self._questions.read_answer(key)
-        if answer is not None and alone and self._questions.was_shown:
+        if answer is not None and is_alone and self._questions.is_shown:
             self._questions.answer(answer)
-            self._story.append(Text(f"{one_line(asked.text)}: {_ANSWERED[answer]}", "yellow"))
+            self._lines.append(Text(f"{one_line(question.text)}: {_ANSWERED[answer]}", "yellow"))
         return True
 
-    def _steer(self, key: str) -> None:
-        if self._leaving.is_wanted:
+    def _control(self, key: str) -> None:
+        if self._shutdown.is_requested:
             if key == "ctrl-c":
-                self._leaving.leave()
+                self._shutdown.request()
             return
-        page = max(1, self._painter.height - 5)
-        total = self._picture.speech(self._controls.selected).total
-        wished = self._controls.press(key, self._run_ids(), total, page)
-        if wished is None:
+        page = max(1, self._region.max_height - 5)
+        total = self._model.output(self._controls.selected).total
+        action = self._controls.press(key, self._run_ids(), total, page)
+        if action is None:
             return
         orchestrator = self._host.orchestrator
-        match wished.wish:
+        match action.kind:
             case "quit":
-                self._leaving.leave()
+                self._shutdown.request()
             case "cancel":
-                orchestrator.stop(wished.run_id, _CANCELLED)
+                orchestrator.stop(action.run_id, _CANCEL_REASON)
             case "pause" if orchestrator.is_paused:
                 orchestrator.resume()
             case "pause":
                 orchestrator.pause()
             case "redraw":
                 self._is_resized = True
-
-
-_ANSWERED: Final = {"once": "allowed once", "session": "allowed for this session", "no": "refused"}

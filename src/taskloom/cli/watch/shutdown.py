@@ -1,14 +1,13 @@
-"""Leaving a run before its end: first politely, then at once, and never with anything lost.
+"""Stopping a run before its end without losing anything.
 
-The first wish to leave lets the Orchestrator's turn end where it is and calls the workers back;
-their steps can be taken again. The second does not wait for workers that finish what they do.
+The first request ends the Orchestrator's run where it is and asks the workers to stop; their steps
+return to ready. The second does not wait for workers to finish what they do.
 """
 
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from taskloom.agent import Result
@@ -16,110 +15,109 @@ from taskloom.app.session_host import Host
 
 Work: TypeAlias = Callable[[], Awaitable[Result]]
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_CLOSE_TIMEOUT_S: Final = 5
+"""For the work of a watcher that has failed."""
 
-_PATIENCE_S: Final = 5
-"""For work whose watcher has failed."""
-
-_REASON: Final = "the person who watches is leaving"
+_REASON: Final = "the user quit"
 
 
 class Shutdown:
-    """One run, and the wish to leave it."""
+    """The work of one run, and whether it is to stop."""
 
     def __init__(self, host: Host) -> None:
-        """Take the host; nothing runs yet."""
+        """Watch over the work of a host; nothing runs yet."""
         self._host = host
         self._work: asyncio.Task[Result] | None = None
-        self.is_wanted = False
-        self.is_urgent = False
-        self.on_hurry: Callable[[], None] | None = None
-        """Told when even a reader that has stopped reading must not be waited for."""
+        self.is_requested = False
+        self.is_forced = False
+        self.on_force: Callable[[], None] | None = None
+        """Called when not even a slow reader of the output is waited for."""
 
-    def begin(self, work: Work) -> "asyncio.Task[Result]":
+    def start(self, work: Work) -> "asyncio.Task[Result]":
         """Start the work."""
-        self._work = asyncio.ensure_future(self._to_the_end(work))
+        self._work = asyncio.ensure_future(self._run(work))
         return self._work
 
-    def leave(self) -> None:
-        """End what is under way; asked for again, at once."""
-        if self.is_wanted:
-            self.hurry()
+    def request(self) -> None:
+        """Stop the run; the second request forces it."""
+        if self.is_requested:
+            self.force()
             return
-        self.is_wanted = True
+        self.is_requested = True
         self._host.quit()
-        for run in self._host.orchestrator.runs(include_ended=False):
-            self._host.orchestrator.stop(run.run_id, _REASON)
+        self._stop_workers(now=False)
 
-    def lose(self) -> None:
-        """Leave because there is nobody to show anything to; that is no hurry."""
-        if not self.is_wanted:
-            self.leave()
+    def request_once(self) -> None:
+        """Stop the run, for a reason that does not force it: a lost terminal, SIGTERM."""
+        if not self.is_requested:
+            self.request()
 
-    def hurry(self) -> None:
-        """Cancel the workers where they are; their ends are still written."""
-        if self.is_urgent and self._work is not None:
-            self._work.cancel()  # Not even its turn ends; the next host finds it cut short.
-        self.is_urgent = True
-        if self.on_hurry is not None:
-            self.on_hurry()
+    def force(self) -> None:
+        """Cancel the workers where they are; the board still records their end."""
+        if self.is_forced and self._work is not None:
+            self._work.cancel()  # The journal ends in the middle; the next host resumes it.
+        self.is_forced = True
+        if self.on_force is not None:
+            self.on_force()
+        self._stop_workers(now=True)
+
+    def _stop_workers(self, *, now: bool) -> None:
         for run in self._host.orchestrator.runs(include_ended=False):
-            self._host.orchestrator.stop(run.run_id, _REASON, now=True)
+            self._host.orchestrator.stop(run.run_id, _REASON, now=now)
 
     @property
-    def held_up_by(self) -> int:
+    def active_workers(self) -> int:
         """How many workers have not stopped yet."""
         return len(self._host.orchestrator.runs(include_ended=False))
 
-    async def _to_the_end(self, work: Work) -> Result:
+    async def _run(self, work: Work) -> Result:
         result = await work()
-        if self.is_wanted:
+        if self.is_requested:
             await self._host.orchestrator.wait_idle()
         return result
 
     async def close(self) -> None:
-        """Let the work end, if whoever shows it has failed."""
+        """Stop the work if it still runs, because its watcher has failed."""
         task = self._work
         if task is None or task.done():
             return
-        self.lose()
-        if not self.is_urgent:
-            self.hurry()
+        self.request_once()
+        if not self.is_forced:
+            self.force()
         with suppress(asyncio.CancelledError):
-            await asyncio.shield(asyncio.wait([task], timeout=_PATIENCE_S))
+            await asyncio.shield(asyncio.wait([task], timeout=_CLOSE_TIMEOUT_S))
         if not task.done():
             task.cancel()
-            await asyncio.wait([task], timeout=_PATIENCE_S)
+            await asyncio.wait([task], timeout=_CLOSE_TIMEOUT_S)
 
     @contextmanager
     def on_signals(self) -> Generator[None]:
-        """Leave when the terminal or the system asks for it, inside the block."""
-        with handling({number: partial(self._heard, number) for number in _SIGNALS}):
+        """Stop the run on SIGINT, SIGTERM and SIGHUP, inside the block."""
+        handlers = {
+            signal.SIGINT: self.request,
+            signal.SIGTERM: self.request_once,
+            signal.SIGHUP: self.request_once,
+        }
+        with signal_handlers(handlers):
             yield
-
-    def _heard(self, number: signal.Signals) -> None:
-        if number == signal.SIGINT:
-            self.leave()
-        else:
-            self.lose()
 
 
 @contextmanager
-def handling(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Generator[None]:
-    """Call these when a signal comes, inside the block; afterwards all is as it was."""
+def signal_handlers(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Generator[None]:
+    """Install signal handlers inside the block, and restore the previous ones after it."""
     loop = asyncio.get_running_loop()
-    before: dict[signal.Signals, Any] = {}
+    previous: dict[signal.Signals, Any] = {}
     try:
         for number, handler in handlers.items():
-            was = signal.getsignal(number)
-            if was is signal.SIG_IGN:
-                continue  # Whoever started this wanted it so: nohup, for example.
-            # Only the main thread may; elsewhere signals are somebody else's.
+            current = signal.getsignal(number)
+            if current is signal.SIG_IGN:
+                continue  # The parent process wants it ignored: nohup, for example.
+            # Only the main thread may install handlers; elsewhere signals are left alone.
             with suppress(ValueError, RuntimeError):
                 loop.add_signal_handler(number, handler)
-                before[number] = was
+                previous[number] = current
         yield
     finally:
-        for number, was in before.items():
+        for number, handler in previous.items():
             loop.remove_signal_handler(number)
-            signal.signal(number, was if was is not None else signal.SIG_DFL)
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)

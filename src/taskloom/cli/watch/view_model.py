@@ -1,4 +1,4 @@
-"""What is known of a run, kept up to date for drawing: its Tasks, its runs and what they say."""
+"""The state of a session for the live view: its Tasks, its runs and their output."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -9,7 +9,7 @@ from rich.text import Text
 
 from taskloom.agent import Message, ModelReply
 from taskloom.app.session_host import Host
-from taskloom.cli.watch.event_source import BoardEvents, RunStreams, looker
+from taskloom.cli.watch.watch_session import RunOutputs, SessionEvents, viewer
 from taskloom.errors import TaskloomError
 from taskloom.ids import RunId, TaskId
 from taskloom.orchestrator import ORCHESTRATOR, RunInfo, SessionEvent
@@ -17,144 +17,139 @@ from taskloom.view.event_line import event_line
 from taskloom.view.format import one_line
 from taskloom.view.run.model import WorkerRunView
 from taskloom.view.run.output import OutputBuffer
-from taskloom.view.run.task_window import TaskWindow, look_at
+from taskloom.view.run.task_window import TaskWindow, window_reader
 from taskloom.view.style import mark
 
-_TOLD_AT_ONCE: Final = 100
-"""Lines of the story that one look adds; more than that nobody reads, and the log has them."""
+_LINES_AT_ONCE: Final = 100
+"""Event lines of one update; nobody could read more, and the log has them."""
 
 
 class ViewModel:
     """One session as it is now."""
 
-    def __init__(self, host: Host, story: BoardEvents, voices: RunStreams) -> None:
-        """Begin with nothing seen."""
+    def __init__(self, host: Host, events: SessionEvents, outputs: RunOutputs) -> None:
+        """Start empty; `update` reads from `events` and `outputs`."""
         self._host = host
-        self._story = story
-        self._voices = voices
-        self._began = monotonic()
-        self._since: dict[RunId, float] = {ORCHESTRATOR: self._began}
-        self._speeches: dict[RunId, OutputBuffer] = {ORCHESTRATOR: OutputBuffer()}
+        self._events = events
+        self._outputs = outputs
+        self._started = monotonic()
+        self._first_seen: dict[RunId, float] = {ORCHESTRATOR: self._started}
+        self._buffers: dict[RunId, OutputBuffer] = {ORCHESTRATOR: OutputBuffer()}
         self._tasks: dict[TaskId, TaskWindow] = {}
         self._changed: set[TaskId] = set()
-        self._last_run: WorkerRunView | None = None
+        self._last_selected: WorkerRunView | None = None
         self.replies: list[Message] = []
-        """What the Orchestrator said and has not been told yet."""
-        self.is_new = True
-        """Whether anything happened since somebody last asked."""
+        """Replies of the Orchestrator that are not shown yet."""
+        self.is_changed = True
+        """Whether anything came since the flag was last cleared."""
 
     @property
     def elapsed(self) -> timedelta:
-        """How long it has been watched."""
-        return timedelta(seconds=monotonic() - self._began)
+        """The time since the view was opened."""
+        return timedelta(seconds=monotonic() - self._started)
 
     @property
     def tasks(self) -> tuple[TaskWindow, ...]:
-        """The Tasks, in the order they were met."""
+        """The Tasks, in the order they appeared."""
         return tuple(self._tasks.values())
 
     @property
-    def runs(self) -> list[RunInfo]:
-        """The worker runs under way."""
+    def active_runs(self) -> list[RunInfo]:
+        """The active worker runs."""
         return self._host.orchestrator.runs(include_ended=False)
 
-    async def begin(self) -> None:
-        """Find the Tasks that are there already."""
-        page = await self._host.board.list(looker(self._host))
+    async def load_tasks(self) -> None:
+        """Find the Tasks that exist already."""
+        page = await self._host.board.list(viewer(self._host))
         self._changed.update(line.task_id for line in page.tasks if line.status != "unavailable")
 
-    async def refresh(self, reading: RunId) -> list[Text]:
-        """Take in what is new; return the story's new lines. `reading` is whom somebody reads."""
-        return await self._take_in(self._story.take(), reading)
+    def update(self, selected: RunId) -> list[Text]:
+        """Take new events and output; return the lines of the events.
 
-    async def finish(self, reading: RunId) -> list[Text]:
-        """Take in the rest, once the work is done."""
-        return await self._take_in(await self._story.rest(), reading)
+        The output of the `selected` run is kept, even when the run has ended.
+        """
+        return self._update(self._events.take(), selected)
 
-    async def _take_in(self, happened: Sequence[SessionEvent], reading: RunId) -> list[Text]:
-        lines = self._tell(happened)
-        under_way = {worker_run.run_id for worker_run in self.runs}
-        for run_id, said in await self._voices.take():
-            self.is_new = True
-            speech = self._speeches.get(run_id)
-            if speech is None and run_id in under_way:
-                speech = self._speeches[run_id] = OutputBuffer()
-            if speech is not None:
-                speech.hear(said)
-            if run_id == ORCHESTRATOR and isinstance(said, ModelReply):
-                self.replies.append(said.message)
-            elif run_id == ORCHESTRATOR and isinstance(said, str):
-                lines.append(Text(one_line(said)))
-        keep = {ORCHESTRATOR, reading, *under_way}
+    async def update_to_end(self, selected: RunId) -> list[Text]:
+        """Take the remaining events and output, once the work is done."""
+        return self._update(await self._events.take_rest(), selected)
+
+    def _update(self, events: Sequence[SessionEvent], selected: RunId) -> list[Text]:
+        lines = self._event_lines(events)
+        active = {run.run_id for run in self.active_runs}
+        for run_id, output in self._outputs.take():
+            self.is_changed = True
+            if run_id in active and run_id not in self._buffers:
+                self._buffers[run_id] = OutputBuffer()
+            if run_id in self._buffers:
+                self._buffers[run_id].add(output)
+            if run_id == ORCHESTRATOR and isinstance(output, ModelReply):
+                self.replies.append(output.message)
+            elif run_id == ORCHESTRATOR and isinstance(output, str):
+                lines.append(Text(one_line(output)))
         now = monotonic()
-        self._since = {
-            run_id: self._since.get(run_id, now) for run_id in (*self._since, *under_way)
-            if run_id in keep
-        }  # fmt: skip  # what is kept stands on one line
-        self._speeches = {
-            run_id: speech for run_id, speech in self._speeches.items() if run_id in keep
-        }
+        keep = {ORCHESTRATOR, selected, *active}
+        known = [run_id for run_id in (*self._first_seen, *active) if run_id in keep]
+        self._first_seen = {run_id: self._first_seen.get(run_id, now) for run_id in known}
+        self._buffers = {run_id: each for run_id, each in self._buffers.items() if run_id in keep}
         return lines
 
-    def _tell(self, happened: Sequence[SessionEvent]) -> list[Text]:
+    def _event_lines(self, events: Sequence[SessionEvent]) -> list[Text]:
         lines: list[Text] = []
-        for each in happened:
-            self.is_new = True
-            if each.task_id is not None and each.wal_seq is not None:
-                self._changed.add(each.task_id)
-            line = event_line(each)
+        for event in events:
+            self.is_changed = True
+            if event.task_id is not None and event.wal_seq is not None:
+                self._changed.add(event.task_id)
+            line = event_line(event)
             if line is not None:
-                text = Text(f"{each.at:%H:%M:%S} ", "dim")
+                text = Text(f"{event.at:%H:%M:%S} ", "dim")
                 lines.append(text.append(line.text, mark(line.status).style if line.status else ""))
-        if len(lines) > _TOLD_AT_ONCE:
-            left = len(lines) - _TOLD_AT_ONCE
-            lines[:left] = [
-                Text(f"… {left:,} lines that came too quickly; the log has them", "dim")
-            ]
+        skipped = len(lines) - _LINES_AT_ONCE
+        if skipped > 0:
+            note = f"… {skipped:,} event lines skipped: too many at once; the log has them"
+            lines[:skipped] = [Text(note, "dim")]
         return lines
 
-    async def look(self, room: int, *, again: bool = False) -> None:
-        """Look at the Tasks that changed, or at all that go on, for so many steps of each."""
-        if again:
-            self._changed.update(one for one, task in self._tasks.items() if not task.is_over)
-        actor = looker(self._host)
+    async def read_tasks(self, steps: int, *, every: bool = False) -> None:
+        """Read the Tasks that changed, with `every` all that have not ended; so many steps each."""
+        if every:
+            self._changed.update(one for one, task in self._tasks.items() if not task.has_ended)
+        actor = viewer(self._host)
         changed, self._changed = self._changed, set()
         for task_id in changed:
             try:
-                seen = await self._host.board.read(task_id, look_at(room), actor)
+                task = await self._host.board.read(task_id, window_reader(steps), actor)
             except TaskloomError:
-                continue  # It is told in the story; what was seen last stays.
-            self._tasks[task_id] = seen
+                continue  # An event line reports it; the last state stays.
+            self._tasks[task_id] = task
 
-    def seen_runs(self, reading: RunId | None) -> tuple[WorkerRunView, ...]:
-        """Return the runs as they are, and the one that somebody reads though it is over."""
-        found = [self._run(ORCHESTRATOR, ORCHESTRATOR)]
-        for worker_run in self.runs:
-            stopping = worker_run.state == "stopping"
-            seen = self._run(
-                worker_run.run_id, worker_run.name, worker_run.step_id, stopping=stopping
-            )
-            found.append(seen)
-        last = self._last_run
-        for run in found:
-            if run.run_id == reading:
-                self._last_run = last = run
-        if reading is not None and last is not None and last.run_id == reading:
-            found += [last] if last not in found else []
-        return tuple(found)
+    def run_views(self, selected: RunId | None) -> tuple[WorkerRunView, ...]:
+        """Return the active runs, and the selected one even if it has ended."""
+        views = [self._run_view(ORCHESTRATOR, ORCHESTRATOR)]
+        for run in self.active_runs:
+            is_stopping = run.state == "stopping"
+            views.append(self._run_view(run.run_id, run.name, run.step_id, is_stopping=is_stopping))
+        last = self._last_selected
+        for view in views:
+            if view.run_id == selected:
+                self._last_selected = last = view
+        if selected is not None and last is not None and last.run_id == selected:
+            views += [last] if last not in views else []
+        return tuple(views)
 
-    def speech(self, run_id: RunId) -> OutputBuffer:
-        """Return what a run said."""
-        return self._speeches.get(run_id) or OutputBuffer()
+    def output(self, run_id: RunId) -> OutputBuffer:
+        """Return the output of a run."""
+        return self._buffers.get(run_id) or OutputBuffer()
 
-    def _run(
-        self, run_id: RunId, name: str, step_id: str | None = None, *, stopping: bool = False
+    def _run_view(
+        self, run_id: RunId, name: str, step_id: str | None = None, *, is_stopping: bool = False
     ) -> WorkerRunView:
+        now = monotonic()
         return WorkerRunView(
             run_id=run_id,
             name=name,
             step_id=step_id,
-            age=timedelta(seconds=monotonic() - self._since.get(run_id, monotonic())),
-            last=self.speech(run_id).last,
-            stopping=stopping,
+            age=timedelta(seconds=now - self._first_seen.get(run_id, now)),
+            last_line=self.output(run_id).last_line,
+            is_stopping=is_stopping,
         )

@@ -1,4 +1,4 @@
-"""Which way a run is shown: on a screen with keys, in plain lines, or as JSON."""
+"""The three ways to show a run: a screen with keys, plain lines, or JSON."""
 
 import os
 import sys
@@ -21,28 +21,28 @@ class Watcher(Protocol):
 
     @property
     def asker(self) -> Asker | None:
-        """Asks the person who watches; None if nobody can be asked.
+        """Asks the user for a permission; None if there is no user to ask.
 
-        It answers no to whatever is asked while nothing is shown.
+        It answers no while nothing is shown.
         """
         ...
 
     @property
     def was_quit(self) -> bool:
-        """Whether the run was left before its end, by a person, a signal or a lost terminal."""
+        """Whether the run was stopped early: by the user, a signal, or a lost terminal."""
         ...
 
     async def show(self, host: Host, work: Work) -> Result:
-        """Do the work and show it until it has ended; the Orchestrator's last words included.
+        """Do the work and show it until it has ended.
 
         Raises:
-            KeyboardInterrupt: the person did not want to wait until the work had stopped.
+            KeyboardInterrupt: the user did not wait for the work to stop.
         """
         ...
 
 
 def choose_kind(json: bool, plain: bool) -> Kind:
-    """Choose: a screen needs a terminal to write to and one to read keys from."""
+    """Return the kind to use: a screen needs a terminal for output and for keys."""
     if json:
         return "json"
     both = _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
@@ -50,7 +50,7 @@ def choose_kind(json: bool, plain: bool) -> Kind:
 
 
 def new_watcher(kind: Kind, *, console: "Console | None" = None) -> Watcher:
-    """Make what shows a run; `console` is where a screen is drawn, else standard output."""
+    """Return a new watcher; a screen is drawn on `console`, else on standard output."""
     match kind:
         case "screen":
             from taskloom.cli.output import console as standard_output
@@ -58,9 +58,9 @@ def new_watcher(kind: Kind, *, console: "Console | None" = None) -> Watcher:
 
             return ScreenWatcher(console or standard_output())
         case "lines":
-            from taskloom.cli.watch.line_watcher import LinesWatcher
+            from taskloom.cli.watch.line_watcher import LineWatcher
 
-            return LinesWatcher(sys.stdin if _is_terminal(sys.stdin) else None)
+            return LineWatcher(sys.stdin if _is_terminal(sys.stdin) else None)
         case "json":
             from taskloom.cli.watch.json_watcher import JsonWatcher
 

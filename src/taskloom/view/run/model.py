@@ -1,45 +1,47 @@
-"""All that a frame is drawn from. Plain data: whoever watches fills it, whoever draws reads it."""
+"""The data of one frame of the live view. Watchers fill it, `frame` draws it."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 
 from taskloom.ids import RunId, StepId
-from taskloom.view.format import clean
 from taskloom.view.run.output import Line
 from taskloom.view.run.task_window import TaskWindow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRunView:
-    """One run that is under way."""
+    """One active run."""
 
     run_id: RunId
     name: str
     step_id: StepId | None
     age: timedelta
-    last: str
-    stopping: bool = False
+    last_line: str
+    """The last line of its output."""
+    is_stopping: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A question that waits for a person."""
+class QuestionView:
+    """A permission question that waits for the user."""
 
     text: str
     for_session: str
+    """What an answer for the whole session would allow."""
     waiting: int = 0
     """Questions behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamView:
-    """One run's own words, as far as the person has scrolled."""
+class OutputView:
+    """The output of one run, as far as the user has scrolled."""
 
     lines: tuple[Line, ...]
     """Up to the last one shown."""
     below: int = 0
     """Lines that follow."""
-    over: bool = False
+    has_ended: bool = False
+    """Whether the run has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,16 +55,11 @@ class RunView:
     runs: tuple[WorkerRunView, ...]
     """The Orchestrator first, then the workers."""
     selected: RunId | None = None
-    paused: bool = False
-    leaving: str = ""
-    """What is waited for, once the person wants to leave."""
-    asked: Asked | None = None
-    confirm: str = ""
-    """A yes-or-no question of the view's own."""
-    stream: StreamView | None = None
-    """If the selected run's words are shown instead of the board."""
-
-
-def visible(text: str) -> str:
-    """Return a question's text on one line, whole: a command of two lines is not one of one."""
-    return clean(text.replace("\r\n", "⏎").replace("\n", "⏎").replace("\r", "⏎"))
+    is_paused: bool = False
+    stopping: str = ""
+    """What the shutdown waits for, once the user quits."""
+    question: QuestionView | None = None
+    confirmation: str = ""
+    """A yes-or-no question of the view itself."""
+    output: OutputView | None = None
+    """Set to show the output of the selected run instead of the board."""

@@ -1,6 +1,6 @@
-"""What one run says, as lines: pieces of replies put together, tool calls and their output.
+"""The output of one run as lines: pieces of replies joined, tool calls and their results.
 
-Texts are kept as they came and cleaned when they are drawn: most of them never are.
+Lines are kept as they came and escaped when they are drawn: most never are.
 """
 
 from collections import deque
@@ -27,143 +27,143 @@ from taskloom.agent import (
 )
 from taskloom.view.format import clean, one_line
 
-Kind: TypeAlias = Literal["text", "thinking", "tool", "output", "trouble", "note"]
+Kind: TypeAlias = Literal["text", "thinking", "tool", "output", "error", "note"]
 
 LINES_KEPT: Final = 2_000
-"""Of one run, for whoever scrolls back; its transcript has the rest."""
+"""Of one run, to scroll back; its transcript has the rest."""
 
 _LINE_CHARS_MAX: Final = 2_000
 _RESULT_LINES: Final = 40
-"""Of a tool's result that came in one piece."""
+"""Of a tool's result that was not streamed."""
 _ARGUMENT_CHARS: Final = 60
 _ARGUMENTS_BYTES_MAX: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line that was said."""
+    """One line of output."""
 
     kind: Kind
     text: str
 
     @property
-    def shown(self) -> str:
-        """The line for a terminal: a progress bar as it ended, nothing to be obeyed."""
+    def display_text(self) -> str:
+        """The line for a terminal: a progress bar as it ended, control characters escaped."""
         return clean(self.text.rstrip("\r").rpartition("\r")[2].expandtabs(4))
 
 
 class OutputBuffer:
-    """What one run said so far."""
+    """The last lines of one run's output."""
 
     def __init__(self) -> None:
-        """Begin with silence."""
+        """Start empty."""
         self.lines: deque[Line] = deque(maxlen=LINES_KEPT)
         self.total = 0
-        """Lines so far, those no longer kept included."""
+        """Lines so far, including those no longer kept."""
         self._open = Line("text", "")
         self._message_id: str = ""
-        self._of_message: int = 0
+        self._message_lines: int = 0
         self._streaming: set[str] = set()
 
     @property
-    def everything(self) -> list[Line]:
+    def all_lines(self) -> list[Line]:
         """The lines, with the one that is still being written."""
         return [*self.lines, self._open] if self._open.text else list(self.lines)
 
     @property
-    def last(self) -> str:
-        """The last line that has anything on it."""
+    def last_line(self) -> str:
+        """The last line that is not blank, on one line."""
         if self._open.text.strip():
             return one_line(self._open.text)
         for line in reversed(self.lines):
             if line.text.strip():
-                return one_line(line.shown)
+                return one_line(line.display_text)
         return ""
 
-    def hear(self, said: Event | str) -> None:
-        """Take in one thing that was said."""
-        match said:
+    def add(self, output: Event | str) -> None:
+        """Add one event, or a piece of plain text."""
+        match output:
             case str():
-                self._add("output", said if said.endswith("\n") else said + "\n")
+                self._append("output", output if output.endswith("\n") else output + "\n")
             case ModelDelta():
-                self._hear_piece(said)
+                self._add_delta(output)
             case ModelSuperseded():
-                self._take_back(said)
+                self._discard_attempt(output)
             case ModelReply():
-                self._hear_reply(said)
+                self._add_reply(output)
             case NestedEvent():
-                self.hear(said.event)
+                self.add(output.event)
             case CustomEvent():
-                self._say("note", str(said.data))
+                self._add_line("note", str(output.data))
             case RunFailed():
-                self._say("trouble", f"{type(said.error).__name__}: {said.error}")
+                self._add_line("error", f"{type(output.error).__name__}: {output.error}")
             case RunEnded():
-                self._say("note", f"({said.result.stop_reason})")
+                self._add_line("note", f"({output.result.stop_reason})")
             case ToolStarted() | ToolDelta() | ToolResult():
-                self._hear_tool(said)
+                self._add_tool(output)
             case _:
                 self._close()
 
-    def _hear_piece(self, said: ModelDelta) -> None:
-        if said.message_id != self._message_id:
+    def _add_delta(self, event: ModelDelta) -> None:
+        if event.message_id != self._message_id:
             self._close()
-            self._message_id, self._of_message = said.message_id, 0
-        delta = said.delta
+            self._message_id, self._message_lines = event.message_id, 0
+        delta = event.delta
         if delta.thinking:
-            self._add("thinking", delta.thinking)
+            self._append("thinking", delta.thinking)
         if delta.text:
-            self._add("text", delta.text)
+            self._append("text", delta.text)
         if delta.tool_name:
             self._close()
             self._open = Line("tool", f"▸ {delta.tool_name} …")
 
-    def _take_back(self, said: ModelSuperseded) -> None:
-        """Forget the pieces of an attempt that failed."""
+    def _discard_attempt(self, event: ModelSuperseded) -> None:
+        """Remove the pieces of an attempt that failed."""
         self._open = Line("text", "")
-        if said.message_id == self._message_id:
-            for _ in range(min(self._of_message, len(self.lines))):
+        if event.message_id == self._message_id:
+            for _ in range(min(self._message_lines, len(self.lines))):
                 self.lines.pop()
-            self.total -= self._of_message
+            self.total -= self._message_lines
         self._message_id = ""
-        self._say("trouble", f"attempt {said.attempt} failed, trying again: {said.error}")
+        self._add_line("error", f"attempt {event.attempt} failed, retrying: {event.error}")
 
-    def _hear_reply(self, said: ModelReply) -> None:
-        if said.message.id != self._message_id:
+    def _add_reply(self, event: ModelReply) -> None:
+        if event.message.id != self._message_id:
             self._close()
-            self._add("text", said.message.text)
+            self._append("text", event.message.text)
         self._message_id = ""
         self._close()
 
-    def _hear_tool(self, said: ToolStarted | ToolDelta | ToolResult) -> None:
-        match said:
+    def _add_tool(self, event: ToolStarted | ToolDelta | ToolResult) -> None:
+        match event:
             case ToolStarted():
-                self._say("tool", f"▸ {called(said.call.name, said.call.arguments)}")
+                self._add_line("tool", f"▸ {describe_call(event.call.name, event.call.arguments)}")
             case ToolDelta():
-                self._streaming.add(said.call_id)
-                chunk = said.chunk
+                self._streaming.add(event.call_id)
+                chunk = event.chunk
                 text = chunk if isinstance(chunk, str) else _text_of(chunk)
-                self._add("output", text)
+                self._append("output", text)
             case ToolResult():
                 self._close()
-                if said.message.tool_call_id in self._streaming:
-                    self._streaming.discard(said.message.tool_call_id)
+                if event.message.tool_call_id in self._streaming:
+                    self._streaming.discard(event.message.tool_call_id)
                     return
-                self._add_result(said.message)
+                self._add_result(event.message)
 
     def _add_result(self, message: Message) -> None:
-        kind: Kind = "trouble" if message.is_error else "output"
+        kind: Kind = "error" if message.is_error else "output"
         text = message.text[: _RESULT_LINES * _LINE_CHARS_MAX]
         lines = text.splitlines()
         for line in lines[:_RESULT_LINES]:
-            self._say(kind, line)
+            self._add_line(kind, line)
         if len(lines) > _RESULT_LINES or len(message.text) > len(text):
-            self._say("note", "…")
+            self._add_line("note", "…")
 
-    def _say(self, kind: Kind, text: str) -> None:
+    def _add_line(self, kind: Kind, text: str) -> None:
         self._close()
         self._put(Line(kind, text[:_LINE_CHARS_MAX]))
 
-    def _add(self, kind: Kind, text: str) -> None:
+    def _append(self, kind: Kind, text: str) -> None:
         if kind != self._open.kind:
             self._close()
         *whole, rest = (self._open.text + text).split("\n")
@@ -175,7 +175,7 @@ class OutputBuffer:
         self._open = Line(kind, rest)
 
     def _close(self) -> None:
-        """End the open line; a call that was only announced is about to be told in full."""
+        """End the open line; an announced tool call is dropped, its start has all arguments."""
         line, self._open = self._open, Line("text", "")
         if line.text.strip() and line.kind != "tool":
             self._put(line)
@@ -183,27 +183,27 @@ class OutputBuffer:
     def _put(self, line: Line) -> None:
         self.lines.append(line)
         self.total += 1
-        self._of_message += 1
+        self._message_lines += 1
 
 
-def called(name: str, arguments: str) -> str:
-    """Return a tool call on one line, its arguments shortened."""
-    given = _read(arguments)
-    if given is None:
+def describe_call(name: str, arguments: str) -> str:
+    """Return a tool call on one line, its arguments clipped."""
+    values = _decode(arguments)
+    if values is None:
         return f"{one_line(name)} {one_line(arguments, _ARGUMENT_CHARS)}".rstrip()
-    told = " ".join(f"{one_line(key)}={_short(value)}" for key, value in given.items())
-    return f"{one_line(name)} {told}".rstrip()
+    shown = " ".join(f"{one_line(key)}={_short(value)}" for key, value in values.items())
+    return f"{one_line(name)} {shown}".rstrip()
 
 
-def _read(arguments: str) -> Mapping[str, object] | None:
-    """Read arguments, if they are an object of a size worth reading."""
+def _decode(arguments: str) -> Mapping[str, object] | None:
+    """Return the arguments as an object; None if they are no object, or a huge one."""
     if len(arguments) > _ARGUMENTS_BYTES_MAX:
         return None
     try:
-        given = msgspec.json.decode(arguments)
+        values = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-    return cast("dict[str, object]", given) if isinstance(given, dict) else None
+    return cast("dict[str, object]", values) if isinstance(values, dict) else None
 
 
 def _short(value: object) -> str:

@@ -1,6 +1,6 @@
-"""What of a Task is shown: all of it if there is room, else the steps that matter most.
+"""The part of a Task that fits the screen: all of it, or the most urgent steps.
 
-Its cost follows what is shown, not the size of the DAG.
+The cost follows what is shown, not the size of the DAG.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,14 +22,14 @@ _URGENT: Final = (
     StepStatus.COMPLETED,
     StepStatus.CANCELLED,
 )
-"""What is being done first, then what is in the way, then what is next."""
+"""Running steps first, then those that block the plan, then the next ones."""
 
 _RANK: Final = {status: at for at, status in enumerate(_URGENT)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskWindow:
-    """A Task at one moment."""
+    """A Task at one moment, with some of its steps."""
 
     task_id: TaskId
     title: str
@@ -38,28 +38,28 @@ class TaskWindow:
     stalled: bool
     completeable: bool
     outcome: str
-    """Its result, or its reason."""
+    """Its result, or else its reason."""
     steps: tuple[StepView, ...]
     """In plan order; `hidden` counts the others by status."""
     hidden: dict[str, int]
 
     @property
-    def is_over(self) -> bool:
-        """Whether it has ended."""
+    def has_ended(self) -> bool:
+        """Whether it is completed, failed or cancelled."""
         return self.status in (TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED)
 
 
-def most_urgent(steps: Sequence[StepView], most: int) -> list[StepView]:
-    """Return the steps that matter most, in the order they came in."""
+def most_urgent(steps: Sequence[StepView], limit: int) -> list[StepView]:
+    """Return the most urgent steps, in their own order."""
     ranked = sorted(range(len(steps)), key=lambda at: (_RANK[steps[at].status], at))
-    return [steps[at] for at in sorted(ranked[: max(0, most)])]
+    return [steps[at] for at in sorted(ranked[: max(0, limit)])]
 
 
-def look_at(most: int) -> Callable[[Task], TaskWindow]:
-    """Return what looks at a Task, taking no more than so many steps."""
+def window_reader(limit: int) -> Callable[[Task], TaskWindow]:
+    """Return a function that takes the window of a Task, with at most `limit` steps."""
 
-    def look(task: Task) -> TaskWindow:
-        steps = _chosen(task, most)
+    def read(task: Task) -> TaskWindow:
+        steps = _urgent_steps(task, limit)
         counts = count_steps(task)
         hidden = dict(counts)
         for step in steps:
@@ -76,17 +76,17 @@ def look_at(most: int) -> Callable[[Task], TaskWindow]:
             hidden={status: count for status, count in hidden.items() if count},
         )
 
-    return look
+    return read
 
 
-def _chosen(task: Task, most: int) -> tuple[StepView, ...]:
-    if len(task.steps) <= most:
+def _urgent_steps(task: Task, limit: int) -> tuple[StepView, ...]:
+    if len(task.steps) <= limit:
         return tuple(view_step(step) for step in task.steps.values())
     chosen: list[str] = []
     for status in _URGENT:
-        room = most - len(chosen)
-        if room <= 0:
+        left = limit - len(chosen)
+        if left <= 0:
             break
-        chosen += islice(task.index.walk(None, (status,), lambda _: True), room)
+        chosen += islice(task.index.walk(None, (status,), lambda _: True), left)
     steps = sorted((task.steps[step_id] for step_id in chosen), key=lambda step: step.order)
     return tuple(view_step(step) for step in steps)

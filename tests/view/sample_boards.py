@@ -1,4 +1,4 @@
-"""Boards to look at: real ones, on disk, with a clock that stands still until it is moved."""
+"""Sample boards: real ones on disk, with a clock that the test moves."""
 
 import json
 from collections.abc import Iterable
@@ -23,8 +23,8 @@ from taskloom.testing import FakeClock
 SESSION = "s1"
 
 
-class Stage:
-    """A session of a project, and hands to change it."""
+class SampleBoard:
+    """A session of a project, and short ways to change it."""
 
     def __init__(self, project: Path, session_id: str = SESSION) -> None:
         self.project = project
@@ -42,7 +42,7 @@ class Stage:
         return self._make_worker(name, run_id=f"{name}-{run}", task_id=task_id)
 
     def send(self, command: CreateTask | Command, actor: Actor | None = None) -> int:
-        """Carry out a command one second later; the answer is the fence of a claim, or 0."""
+        """Send a command one second later; return the fence of a claim, or 0."""
         self.clock.move(1)
         return self.board.send(command, actor or self.orchestrator).fence or 0
 
@@ -73,28 +73,30 @@ def step(step_id: str, *after: str, title: str = "", required: bool = True) -> N
     )
 
 
-def diamond(stage: Stage) -> Path:
+def diamond(sample: SampleBoard) -> Path:
     """a, then b and c, then d. Last line 11: a is done, ann runs b, c is blocked."""
-    path = stage.create("diamond", [step("a"), step("b", "a"), step("c", "a"), step("d", "b", "c")])
-    stage.complete("diamond", "a", "fetched 12 pages")
-    stage.claim("diamond", "b", "ann")
-    bob = stage.claim("diamond", "c", "bob")
+    path = sample.create(
+        "diamond", [step("a"), step("b", "a"), step("c", "a"), step("d", "b", "c")]
+    )
+    sample.complete("diamond", "a", "fetched 12 pages")
+    sample.claim("diamond", "b", "ann")
+    bob = sample.claim("diamond", "c", "bob")
     blocked = StepStatus.BLOCKED
-    stage.send(
+    sample.send(
         UpdateStep(task_id="diamond", step_id="c", status=blocked, reason="no key", fence=None), bob
     )
     return path
 
 
-def change_after_dispatch(stage: Stage) -> None:
+def change_after_dispatch(sample: SampleBoard) -> None:
     """Change the text of the step that ann runs."""
     fields = UpdateFields(title="Do b well", summary="All 12 pages, not 10.")
     change = UpdateStepContent(step_id="b", fields=fields)
-    stage.send(UpdateBoard(task_id="diamond", operations=(change,)))
+    sample.send(UpdateBoard(task_id="diamond", operations=(change,)))
 
 
 def reference_wal(path: Path) -> Path:
-    """A log as the reference implementation writes it: no frame, and its own ways."""
+    """A log as the reference implementation writes it."""
     ids = {"task_id": "Old.Task", "session_id": "old", "actor_agent_id": "main"}
     steps: list[dict[str, object]] = [
         {"step_id": "A.1", "title": "First", "summary": "", "status": "ready", "required": True,

@@ -1,16 +1,16 @@
-"""A run to be watched, in a process of its own: a real host, whose models and workers do as told.
+"""A run to watch, in a process of its own: a real host whose model and workers are scripted.
 
-    python -m tests.cli.watched KIND PROJECT STEPS
+    python -m tests.cli.scripted_run KIND PROJECT STEPS
 
-It reads what to do from the descriptor CONTROL_FD, a line each:
+It reads commands from the descriptor CONTROL_FD, one per line:
 
     go STEP           the worker of that step finishes it
     fail STEP         ... fails
-    say STEP TEXT     ... says a line (`\\x1b` and the like are read as in Python)
-    ask STEP COMMAND  ... asks whether it may run a command, and says what it was told
-    break             whoever shows the run is cancelled
+    say STEP TEXT     ... prints a line (`\\x1b` and the like are read as in Python)
+    ask STEP COMMAND  ... asks for permission to run a command, and prints the answer
+    break             the watcher is cancelled
 
-Steps whose name begins with `deaf` do not stop when asked to.
+Steps whose name starts with `deaf` do not stop when asked to.
 """
 
 import asyncio
@@ -32,21 +32,22 @@ from taskloom.orchestrator import AgentDefinition, Emit, Job, Outcome, Pool, Wor
 from taskloom.session import PermissionPolicy, SessionStore
 
 SESSION = "s1"
-PermitOf = Callable[[str], Permit]
 GOAL = "Tidy up the parser"
 
+PermitOf = Callable[[str], Permit]
 
-class Orders:
-    """What the workers are told, as it comes."""
+
+class Commands:
+    """The commands for the workers, as they come."""
 
     def __init__(self, fd: int) -> None:
         self._rest = b""
         self._queues: dict[str, asyncio.Queue[tuple[str, str]]] = {}
         self._fd = fd
-        self._breaks: asyncio.Task[object] | None = None
+        self._watcher_task: asyncio.Task[object] | None = None
 
     def open(self) -> None:
-        self._breaks = asyncio.current_task()
+        self._watcher_task = asyncio.current_task()
         asyncio.get_running_loop().add_reader(self._fd, self._read)
 
     def queue(self, step_id: str) -> "asyncio.Queue[tuple[str, str]]":
@@ -59,38 +60,38 @@ class Orders:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             verb, step_id, text = (*line.decode().split(" ", 2), "", "")[:3]
-            if verb == "break" and self._breaks is not None:
-                self._breaks.cancel()
+            if verb == "break" and self._watcher_task is not None:
+                self._watcher_task.cancel()
             self.queue(step_id).put_nowait((verb, text))
 
 
-class Obedient:
-    """Executes steps as ordered."""
+class ScriptedExecutor:
+    """Starts workers that follow the commands."""
 
     claims = False
     tools: Sequence[str] = ()
 
-    def __init__(self, orders: Orders, permit_of: PermitOf) -> None:
-        self._orders = orders
+    def __init__(self, commands: Commands, permit_of: PermitOf) -> None:
+        self._commands = commands
         self._permit_of = permit_of
 
-    def begin(self, job: Job, emit: Emit) -> "Obeying":
+    def begin(self, job: Job, emit: Emit) -> "ScriptedWorker":
         assert job.step is not None
-        return Obeying(job, emit, self._orders, self._permit_of)
+        return ScriptedWorker(job, emit, self._commands, self._permit_of)
 
 
-class Obeying:
-    def __init__(self, job: Job, emit: Emit, orders: Orders, permit_of: PermitOf) -> None:
+class ScriptedWorker:
+    def __init__(self, job: Job, emit: Emit, commands: Commands, permit_of: PermitOf) -> None:
         assert job.step is not None
         self._step_id = job.step.step_id
         self._emit = emit
-        self._orders = orders.queue(self._step_id)
+        self._commands = commands.queue(self._step_id)
         self._permit = permit_of(job.worker_agent_id)
 
     async def result(self) -> Outcome:
-        await self._emit(f"began {self._step_id}")
+        await self._emit(f"started {self._step_id}")
         while True:
-            verb, text = await self._orders.get()
+            verb, text = await self._commands.get()
             match verb:
                 case "go":
                     return Outcome(text=f"did {self._step_id}")
@@ -99,15 +100,15 @@ class Obeying:
                 case "say":
                     await self._emit(text.encode().decode("unicode_escape"))
                 case "ask":
-                    wish = PermissionRequest("run", command=tuple(shlex.split(text)))
-                    told = await self._permit(wish)
-                    await self._emit(f"told {'yes' if told else 'no'} for {text}"[:60])
+                    request = PermissionRequest("run", command=tuple(shlex.split(text)))
+                    allowed = await self._permit(request)
+                    await self._emit(f"answered {'yes' if allowed else 'no'} for {text}"[:60])
                 case _:
                     return Outcome(text="stopped")
 
     def stop(self) -> None:
         if not self._step_id.startswith("deaf"):
-            self._orders.put_nowait(("stop", ""))
+            self._commands.put_nowait(("stop", ""))
 
 
 def plan(steps: str) -> list[dict[str, object]]:
@@ -125,7 +126,7 @@ def plan(steps: str) -> list[dict[str, object]]:
 
 
 def orchestrate(steps: str):  # noqa: ANN201 - a script is what the model takes
-    """Plan, dispatch whoever is free until nothing is left, reopen what failed, and conclude."""
+    """Plan, dispatch free workers until nothing is left, reopen failed steps, and complete."""
 
     def reply(messages: Sequence[Message]) -> Message | Say | str:
         turns = sum(message.role == "assistant" for message in messages)
@@ -135,17 +136,17 @@ def orchestrate(steps: str):  # noqa: ANN201 - a script is what the model takes
             return Say(text="I will plan it.", calls=made.tool_calls)
         at = max(at for at, message in enumerate(messages) if message.role == "assistant")
         results = [message for message in messages[at + 1 :] if message.role == "tool"]
-        told = "".join(message.text for message in results)
+        text = "".join(message.text for message in results)
         if results[0].tool_name == "agent.task_complete":
-            if '"completed"' in told:
+            if '"completed"' in text:
                 return "All is tidy.\nThe parser has no dead code."
-            order = {"task_id": "tidy", "instruction": "Do it."}
-            dispatch = ("agent.dispatch_worker", order)
+            arguments = {"task_id": "tidy", "instruction": "Do it."}
+            dispatch = ("agent.dispatch_worker", arguments)
             return call_tools(dispatch, dispatch)
         failed = [
             {"op": "reopen_step", "step_id": each["step_id"]}
             for each in plan(steps)
-            if f'"claimed_step_id":"{each["step_id"]}","step_status":"failed"' in told
+            if f'"claimed_step_id":"{each["step_id"]}","step_status":"failed"' in text
         ]
         if failed:
             return call_tool("agent.task_update", task_id="tidy", operations=failed)
@@ -155,35 +156,37 @@ def orchestrate(steps: str):  # noqa: ANN201 - a script is what the model takes
 
 
 async def main(kind: Kind | None, project: Path, steps: str) -> int:
-    shown = new_watcher(kind or choose_kind(json=False, plain=False))
-    permit_of = partial(PermissionPolicy().permit, asker=shown.asker)
-    orders = Orders(int(os.environ["CONTROL_FD"]))
-    orders.open()
+    watcher = new_watcher(kind or choose_kind(json=False, plain=False))
+    permit_of = partial(PermissionPolicy().permit, asker=watcher.asker)
+    commands = Commands(int(os.environ["CONTROL_FD"]))
+    commands.open()
     session = SessionStore(project).open_or_create(SESSION, goal=GOAL)
-    definition = AgentDefinition(id="hand", name="Hand", description="does as told")
-    hands = tuple(
-        Worker(definition=definition, executor=Obedient(orders, permit_of), worker_id=name)
+    definition = AgentDefinition(id="scripted", name="Scripted", description="follows commands")
+    workers = tuple(
+        Worker(
+            definition=definition, executor=ScriptedExecutor(commands, permit_of), worker_id=name
+        )
         for name in ("ann", "bob")
     )
     options = HostOptions(
         session=session,
         model=ScriptedModel(orchestrate(steps)),
-        pools=[Pool(pool_id="default", workers=hands)],
+        pools=[Pool(pool_id="default", workers=workers)],
         instruction="Plan, dispatch, conclude.",
         max_iterations=30,
     )
     async with Host(options) as host:
-        result = await shown.show(host, host.work)
-    sys.stderr.write(f"ended: {result.stop_reason} {shown.was_quit}\n")
+        result = await watcher.show(host, host.work)
+    sys.stderr.write(f"ended: {result.stop_reason} {watcher.was_quit}\n")
     return 0
 
 
 if __name__ == "__main__":
     kinds: dict[str, Kind] = {"screen": "screen", "lines": "lines", "json": "json"}
-    place = Path(sys.argv[2])
-    # Anything else is for the program to choose.
+    project = Path(sys.argv[2])
+    # For any other kind the program chooses.
     sys.exit(
         run_guarded(
-            lambda: anyio.run(main, kinds.get(sys.argv[1]), place, sys.argv[3]), as_json=False
+            lambda: anyio.run(main, kinds.get(sys.argv[1]), project, sys.argv[3]), as_json=False
         )
     )

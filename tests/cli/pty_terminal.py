@@ -1,4 +1,4 @@
-"""A terminal in memory around a real process: what stands on it, what was pressed, its size."""
+"""A terminal in memory around a real process: its screen, its keys, its size."""
 
 import fcntl
 import os
@@ -17,14 +17,20 @@ from typing import Any, Self, cast
 
 import pyte
 
-from tests.cli.program import surroundings
+from tests.cli.run_taskloom import environment, restore_sigint
 
-PATIENCE_S = 30
-"""Until a test gives up; what is waited for takes milliseconds."""
+TIMEOUT_S = 30
+"""Until a test gives up; what it waits for takes milliseconds."""
+
+
+def _take_terminal() -> None:
+    """Make the terminal the controlling one, in the new process."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    restore_sigint()
 
 
 class Terminal:
-    """A child of `tests.cli.watched` in a terminal of its own."""
+    """A process of `tests.cli.scripted_run` in a terminal of its own."""
 
     def __init__(
         self,
@@ -44,10 +50,10 @@ class Terminal:
         self.raw = b""
         self._size(rows, columns)
         reading, self._control = os.pipe()
-        env = surroundings(TERM="xterm-256color", CONTROL_FD=str(reading), NO_COLOR="1")
+        env = environment(TERM="xterm-256color", CONTROL_FD=str(reading), NO_COLOR="1")
         del env["COLUMNS"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.cli.watched", kind, str(project), steps],
+            [sys.executable, "-m", "tests.cli.scripted_run", kind, str(project), steps],
             cwd=Path(__file__).parents[2],
             env=env,
             stdin=follower,
@@ -55,7 +61,7 @@ class Terminal:
             stderr=follower,
             pass_fds=[reading],
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=_take_terminal,
         )
         os.close(follower)
         os.close(reading)
@@ -76,11 +82,11 @@ class Terminal:
             if fd >= 0:
                 os.close(fd)
 
-    # What is seen.
+    # What is on it.
 
     @property
     def lines(self) -> list[str]:
-        """What stands on the screen, without blanks at the ends and empty lines at the bottom."""
+        """The lines of the screen, without trailing blanks and empty lines."""
         return "\n".join(line.rstrip() for line in self.screen.display).rstrip().split("\n")
 
     @property
@@ -88,27 +94,27 @@ class Terminal:
         return "\n".join(self.lines)
 
     @property
-    def story(self) -> str:
-        """What scrolled away above, and the screen."""
+    def scrollback(self) -> str:
+        """The lines that scrolled away, and the screen."""
         rows = cast("list[Any]", list(self.screen.history.top))
         columns = range(self.screen.columns)
         above = ["".join(row[at].data for at in columns).rstrip() for row in rows]
         return "\n".join([*above, *self.lines])
 
-    def until(self, *texts: str, gone: str = "") -> None:
-        """Wait until all of this stands on the screen, and `gone` does not."""
+    def wait_for(self, *texts: str, gone: str = "") -> None:
+        """Wait until all texts are on the screen, and `gone` is not."""
 
         def found() -> bool:
             return all(text in self.text for text in texts) and (not gone or gone not in self.text)
 
-        self._wait(found, f"{texts} and not {gone!r}")
+        self._wait_until(found, f"{texts} and not {gone!r}")
 
-    def _wait(self, found: Callable[[], bool], what: str) -> None:
-        end = monotonic() + PATIENCE_S
+    def _wait_until(self, found: Callable[[], bool], what: str) -> None:
+        end = monotonic() + TIMEOUT_S
         while not found():
             left = end - monotonic()
             if left <= 0 or not self._read(left):
-                raise AssertionError(f"not seen: {what}; there is:\n{self.story}")
+                raise AssertionError(f"not on the screen: {what}; there is:\n{self.scrollback}")
 
     def _read(self, timeout_s: float) -> bool:
         ready, _, _ = select.select([self._leader], [], [], timeout_s)
@@ -122,10 +128,10 @@ class Terminal:
         self._stream.feed(data)
         return bool(data)
 
-    # What is done.
+    # What a user does.
 
-    def order(self, line: str) -> None:
-        """Tell the workers what to do."""
+    def command(self, line: str) -> None:
+        """Send a command to the workers."""
         os.write(self._control, line.encode() + b"\n")
 
     def press(self, keys: str) -> None:
@@ -146,22 +152,22 @@ class Terminal:
         self._follower = self._leader = -1
 
     def end(self) -> int:
-        """Wait for the end, and see that the terminal is as it was."""
-        end = monotonic() + PATIENCE_S
+        """Wait for the process to end; check that the terminal is restored."""
+        end = monotonic() + TIMEOUT_S
         while self.process.poll() is None and monotonic() < end:
             self._read(0.05)
         self.read_rest()
         code = self.process.wait(1)
-        self.check_given_back()
+        self.check_restored()
         return code
 
     def read_rest(self) -> None:
-        """Read what was written until now."""
+        """Read what has been written."""
         while self._read(0):
             pass
 
-    def check_given_back(self) -> None:
-        """See that the terminal is as it was."""
+    def check_restored(self) -> None:
+        """Check that the terminal is as it was before."""
         now = termios.tcgetattr(self._follower)
-        assert now[:4] == self.modes[:4], "the terminal was not given back as it was"
+        assert now[:4] == self.modes[:4], "the modes of the terminal are not restored"
         assert not self.screen.cursor.hidden, "the cursor is hidden"

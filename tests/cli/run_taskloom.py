@@ -1,9 +1,10 @@
-"""The real program, in a process of its own: piped, or in a terminal of its own."""
+"""Runs the real program in a process of its own: piped, or in a terminal."""
 
 import fcntl
 import json
 import os
 import pty
+import signal
 import struct
 import subprocess
 import sys
@@ -16,16 +17,21 @@ COMMAND = [sys.executable, "-m", "taskloom.cli.main"]
 TIMEOUT_S = 60
 
 
-def surroundings(**more: str) -> dict[str, str]:
-    """The environment without what would colour the answer."""
+def environment(**more: str) -> dict[str, str]:
+    """The environment without the variables that change the output."""
     loud = {"NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES"}
     kept = {name: value for name, value in os.environ.items() if name not in loud}
     return {**kept, "PYTHONUTF8": "1", "COLUMNS": "100", **more}
 
 
+def restore_sigint() -> None:
+    """For `preexec_fn`: a test that runs in the background of a shell inherits SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @dataclass(frozen=True)
-class Ended:
-    """How a run ended."""
+class ProgramResult:
+    """The exit code and the output of a program."""
 
     code: int
     out: str
@@ -38,28 +44,28 @@ class Ended:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def taskloom(*words: str | Path, cwd: Path, **env: str) -> Ended:
-    """Run it piped, as a program would."""
+def taskloom(*words: str | Path, cwd: Path, **env: str) -> ProgramResult:
+    """Run it with pipes, as a program would."""
     done = subprocess.run(
         [*COMMAND, *map(str, words)],
         cwd=cwd,
-        env=surroundings(**env),
+        env=environment(**env),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=TIMEOUT_S,
         check=False,
     )
-    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return ProgramResult(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def taskloom_in_terminal(*words: str | Path, cwd: Path, **env: str) -> Ended:
-    """Run it in a terminal of 100 columns; what it wrote to either stream comes as one."""
+def taskloom_in_terminal(*words: str | Path, cwd: Path, **env: str) -> ProgramResult:
+    """Run it in a terminal of 100 columns; both output streams come as one."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     with subprocess.Popen(
         [*COMMAND, *map(str, words)],
         cwd=cwd,
-        env=surroundings(TERM="xterm-256color", **env),
+        env=environment(TERM="xterm-256color", **env),
         stdin=follower,
         stdout=follower,
         stderr=follower,
@@ -68,7 +74,7 @@ def taskloom_in_terminal(*words: str | Path, cwd: Path, **env: str) -> Ended:
         written = b"".join(iter(lambda: _read(leader), b""))
         os.close(leader)
         code = process.wait(TIMEOUT_S)
-    return Ended(code, written.decode(), "")
+    return ProgramResult(code, written.decode(), "")
 
 
 def _read(leader: int) -> bytes:

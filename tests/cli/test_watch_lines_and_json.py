@@ -1,4 +1,4 @@
-"""A run that no terminal shows: plain lines for people, JSON for programs, and lost readers."""
+"""A run without a terminal: plain lines, JSON, and readers that close the pipe."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from taskloom.board import StepStatus
-from tests.cli.program import surroundings
+from tests.cli.run_taskloom import environment
 from tests.cli.test_watch_screen import statuses
 
 pytestmark = pytest.mark.slow
@@ -21,9 +21,9 @@ TIMEOUT_S = 60
 def start(kind: str, project: Path) -> tuple["subprocess.Popen[str]", int]:
     reading, control = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.cli.watched", kind, str(project), "a b c:a,b"],
+        [sys.executable, "-m", "tests.cli.scripted_run", kind, str(project), "a b c:a,b"],
         cwd=Path(__file__).parents[2],
-        env=surroundings(CONTROL_FD=str(reading)),
+        env=environment(CONTROL_FD=str(reading)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -34,22 +34,22 @@ def start(kind: str, project: Path) -> tuple["subprocess.Popen[str]", int]:
     return process, control
 
 
-def run(kind: str, project: Path, orders: str) -> tuple[str, str]:
-    """Run to the end with these orders; return what was written."""
+def run(kind: str, project: Path, commands: str) -> tuple[str, str]:
+    """Run to the end with these commands; return what was written."""
     process, control = start(kind, project)
-    os.write(control, orders.encode())
+    os.write(control, commands.encode())
     out, err = process.communicate(timeout=TIMEOUT_S)
     os.close(control)
     assert process.returncode == 0, err
     return out, err
 
 
-def test_lines_tell_what_is_worth_reading_and_nothing_is_obeyed(tmp_path: Path) -> None:
+def test_plain_lines_show_the_events_with_control_characters_escaped(tmp_path: Path) -> None:
     out, err = run("auto", tmp_path, "say a \\x1b[31mred\nask a rm x\nfail a\ngo b\ngo a\ngo c\n")
     assert "\x1b" not in out
-    told = [line.partition(" ")[2] if line[:1].isdigit() else line for line in out.splitlines()]
-    assert told[0] == "session s1: Tidy up the parser"
-    assert told[1:3] == ["orchestrator: I will plan it.", "Task tidy created: Tidy up (3 steps)"]
+    lines = [line.partition(" ")[2] if line[:1].isdigit() else line for line in out.splitlines()]
+    assert lines[0] == "session s1: Tidy up the parser"
+    assert lines[1:3] == ["orchestrator: I will plan it.", "Task tidy created: Tidy up (3 steps)"]
     order = [
         "a claimed by ann",
         "a failed: worker_failed; ValueError: a broke",
@@ -60,13 +60,13 @@ def test_lines_tell_what_is_worth_reading_and_nothing_is_obeyed(tmp_path: Path) 
         "orchestrator: All is tidy.",
         "  The parser has no dead code.",
     ]
-    assert [line for line in told if line in order or line.startswith(order[1])] == [
+    assert [line for line in lines if line in order or line.startswith(order[1])] == [
         order[0], order[1], order[2], order[0], *order[3:],
     ]  # fmt: skip  # ann claims it again
     assert err == "ended: completed False\n"
 
 
-def test_json_is_an_object_a_line_and_the_result_is_the_last(tmp_path: Path) -> None:
+def test_json_is_one_object_per_line_and_the_result_is_last(tmp_path: Path) -> None:
     out, _ = run("json", tmp_path, "say a hello\ngo a\ngo b\ngo c\n")
     lines: list[dict[str, Any]] = [json.loads(line) for line in out.splitlines()]
     assert lines[0]["type"] == "session"
@@ -83,7 +83,7 @@ def test_json_is_an_object_a_line_and_the_result_is_the_last(tmp_path: Path) -> 
     assert seqs == list(range(1, len(seqs) + 1)), "every change, in the log's order"
     assert happened[-1]["event_type"] == "task_completed"
     words = [line for line in lines if line["type"] == "output"]
-    assert {"began a", "hello", "began c"} <= {line["text"] for line in words}
+    assert {"started a", "hello", "started c"} <= {line["text"] for line in words}
     calls = [line["tool"] for line in lines if line["type"] == "tool_call"]
     assert calls[0] == "agent.task_create"
     assert all(line["run_id"] == "orchestrator" for line in lines if line["type"] == "reply")
@@ -92,7 +92,9 @@ def test_json_is_an_object_a_line_and_the_result_is_the_last(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["lines", "json"])
-def test_a_reader_who_leaves_ends_the_run_and_loses_nothing(tmp_path: Path, kind: str) -> None:
+def test_a_reader_that_closes_the_pipe_ends_the_run_and_loses_nothing(
+    tmp_path: Path, kind: str
+) -> None:
     process, control = start(kind, tmp_path)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -113,7 +115,7 @@ def test_a_reader_who_leaves_ends_the_run_and_loses_nothing(tmp_path: Path, kind
     assert found["c"] in (StepStatus.READY, StepStatus.PENDING)
 
 
-def test_a_session_that_is_over_tells_its_answer_again(tmp_path: Path) -> None:
+def test_a_session_that_has_ended_prints_its_answer_again(tmp_path: Path) -> None:
     run("lines", tmp_path, "go a\ngo b\ngo c\n")
     out, _ = run("lines", tmp_path, "")
     assert out.splitlines()[-2:] == ["All is tidy.", "The parser has no dead code."]

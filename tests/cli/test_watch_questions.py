@@ -6,7 +6,6 @@ import select
 from pathlib import Path
 
 import pytest
-from anyio.lowlevel import checkpoint
 
 from taskloom.cli.watch.keys import Keyboard
 from tests.cli.pty_terminal import TIMEOUT_S, Terminal
@@ -77,7 +76,7 @@ async def test_keys_that_are_waiting_can_be_handled_before_a_question_counts_as_
         keyboard.read_pending()
         assert handled == ["y"]
         keyboard.read_pending()
-        await checkpoint()
+        keyboard._read()  # pyright: ignore[reportPrivateUsage]  # as the event loop may still do
         assert handled == ["y"]
     finally:
         keyboard.close()

@@ -134,10 +134,16 @@ class Keyboard:
 
     def read_pending(self) -> None:
         """Handle now the keys that were pressed already and not read yet."""
-        while self._is_reading and select.select([self._fd], [], [], 0)[0]:
+        while self._is_reading and self._is_readable():
             self._read()
 
+    def _is_readable(self) -> bool:
+        return bool(select.select([self._fd], [], [], 0)[0])
+
     def _read(self) -> None:
+        # The event loop may call this after `read_pending` has taken the keys: never block.
+        if not self._is_readable():
+            return
         try:
             data = os.read(self._fd, 4096)
         except BlockingIOError:

@@ -15,10 +15,10 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.cli.program import COMMAND, surroundings, taskloom
 
 from taskloom.session import SessionStore
 from tests.acp.raw import AgentProcess, WireError, process_of, read_fifo
+from tests.cli.run_taskloom import COMMAND, environment, taskloom
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +82,7 @@ async def editor(project: Path) -> AsyncGenerator[AgentProcess]:
 async def terminal(project: Path, *words: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
         *COMMAND, "run", "--json", *words,
-        cwd=project, env=surroundings(), stdin=asyncio.subprocess.DEVNULL,
+        cwd=project, env=environment(), stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip  # a call like any other
     try:

@@ -186,7 +186,7 @@ def test_closing_the_window_ends_the_run_and_loses_nothing(tmp_path: Path) -> No
         finish(terminal, "a")
         terminal.wait_for("a completed: did a")
         terminal.close()
-        terminal.process.wait(30)
+        terminal.process.wait(TIMEOUT_S)
     assert statuses(tmp_path)["a"] is StepStatus.COMPLETED
     assert statuses(tmp_path)["b"] is StepStatus.READY
     with SessionStore(tmp_path).open(SESSION).host_lock():

@@ -7,7 +7,8 @@ and it leaves remains of the old picture behind when the window gets narrower.
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Final
+from io import StringIO
+from typing import Any, Final, cast
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -22,6 +23,9 @@ _HOME: Final = "\x1b[H"
 _CLEAR_LINE: Final = "\x1b[K"
 _CLEAR_BELOW: Final = "\x1b[J"
 
+_RENDER_WIDTH: Final = 10_000
+"""More than any terminal has: each rendering sets its own width."""
+
 _LINES_KEPT: Final = 200
 """Lines above the region that are drawn again after the window was resized."""
 
@@ -32,6 +36,17 @@ class LiveRegion:
     def __init__(self, console: Console) -> None:
         """Render for a console; nothing is drawn yet."""
         self._console = console
+        # Rendering on the terminal's own console would write to it, and fail once it is closed.
+        self._renderer = Console(
+            file=StringIO(),
+            width=_RENDER_WIDTH,
+            force_terminal=console.is_terminal,
+            color_system=cast("Any", console.color_system),
+            no_color=console.no_color,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
         self._height = 0
         self._lines: deque[Text] = deque(maxlen=_LINES_KEPT)
 
@@ -77,6 +92,6 @@ class LiveRegion:
 
     def _render(self, renderable: RenderableType) -> list[str]:
         """Return the lines of a renderable; long texts are wrapped between words."""
-        with self._console.capture() as captured:
-            self._console.print(renderable, width=self.width, end="")
+        with self._renderer.capture() as captured:
+            self._renderer.print(renderable, width=self.width, end="")
         return captured.get().removesuffix("\n").split("\n")

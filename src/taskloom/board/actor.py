@@ -4,11 +4,11 @@ The host of a run makes its actor from the run itself. Nothing that a model send
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from taskloom.board.validation import kind, refuse, text
+from taskloom.define import define
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import AgentId, PoolId, RunId, SessionId, StepId, TaskId
 
@@ -25,7 +25,7 @@ class Role(StrEnum):
     FORK = "fork"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class Scope:
     """What one dispatch lets a worker run see: a Task, a pool, maybe some steps of it."""
 
@@ -56,7 +56,7 @@ class Scope:
         return self.allowed_step_ids is None or step_id in self.allowed_step_ids
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class Actor:
     """One run of one agent. `run_id` is new for each run; `agent_id` stays."""
 

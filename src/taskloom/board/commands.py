@@ -1,16 +1,16 @@
 """What may be asked of one Task. Each command names its Task and carries nothing of the actor."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 from taskloom.board.operations import NewStep, Operation
 from taskloom.board.status import StepStatus
 from taskloom.board.validation import JsonData
+from taskloom.define import define
 from taskloom.ids import CommandId, Seq, StepId, TaskId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class CreateTask:
     """Make a new Task with its whole DAG. The caller chooses both of its names."""
 
@@ -22,7 +22,7 @@ class CreateTask:
     command_id: CommandId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class UpdateBoard:
     """Apply operations in order, all or none."""
 
@@ -31,7 +31,7 @@ class UpdateBoard:
     command_id: CommandId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class ClaimStep:
     """Take a ready step for this run."""
 
@@ -40,7 +40,7 @@ class ClaimStep:
     command_id: CommandId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class UpdateStep:
     """Write a step's execution state or result. For content there is `UpdateBoard`."""
 
@@ -57,7 +57,7 @@ class UpdateStep:
     command_id: CommandId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class CompleteTask:
     """End the Task well."""
 
@@ -66,7 +66,7 @@ class CompleteTask:
     command_id: CommandId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class FailTask:
     """End the Task as given up; open steps fail with it."""
 
@@ -75,7 +75,7 @@ class FailTask:
     command_id: CommandId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class CancelTask:
     """End the Task as no longer wanted; open steps are cancelled with it."""
 
@@ -93,7 +93,7 @@ class RunOutcome(StrEnum):
     FAILED = "worker_failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class EndRun:
     """Say that the actor's run has ended. The step it still holds, if any, fails."""
 
@@ -102,7 +102,7 @@ class EndRun:
     command_id: CommandId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class RenewLease:
     """Say that the actor's run is alive. Sent by its host, so that a long thought loses nothing."""
 
@@ -112,7 +112,7 @@ class RenewLease:
     command_id: CommandId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class ExpireLeases:
     """Take back the steps whose lease has ended. Anybody may notice; one writes it."""
 

@@ -5,16 +5,17 @@ belong to the line around it and are handed to `evolve` beside it. The codec rea
 straight into these classes, so a field's name here is its name in the log.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from taskloom.board.status import EventType, StepStatus, TaskStatus
 from taskloom.board.validation import JsonData
+from taskloom.define import define
 from taskloom.ids import StepId
 
 
-@dataclass(slots=True, kw_only=True)
+@define(kw_only=True)
 class StepSnapshot:
     """A step as it stands in `task_created`: its content; what is absent has its default."""
 
@@ -28,7 +29,7 @@ class StepSnapshot:
     """The line has this field only if there is metadata."""
 
 
-@dataclass(slots=True, kw_only=True)
+@define(kw_only=True)
 class TaskSnapshot:
     """A Task as it was created."""
 
@@ -41,7 +42,7 @@ class TaskSnapshot:
     steps: list[StepSnapshot] = field(default_factory=list[StepSnapshot])
 
 
-@dataclass(slots=True)
+@define()
 class TaskCreated:
     """The whole DAG, every step pending."""
 
@@ -49,7 +50,7 @@ class TaskCreated:
     task: TaskSnapshot
 
 
-@dataclass(slots=True)
+@define()
 class TaskRunning:
     """Core saw a step that is ready, claimed or running."""
 
@@ -59,7 +60,7 @@ class TaskRunning:
     reason: str | None = "ready_step_available"
 
 
-@dataclass(slots=True)
+@define()
 class TaskUpdated:
     """The operations of one update, as they were asked for.
 
@@ -72,7 +73,7 @@ class TaskUpdated:
     updated_after_dispatch_step_ids: list[str] = field(default_factory=list[str])
 
 
-@dataclass(slots=True)
+@define()
 class TaskBlocked:
     """The Orchestrator stopped dispatch; steps stay as they are."""
 
@@ -82,7 +83,7 @@ class TaskBlocked:
     reason: str | None = None
 
 
-@dataclass(slots=True)
+@define()
 class TaskReopened:
     """The Orchestrator lifted the block."""
 
@@ -92,7 +93,7 @@ class TaskReopened:
     reason: str | None = None
 
 
-@dataclass(slots=True)
+@define()
 class TaskCompleted:
     """The end, well."""
 
@@ -101,7 +102,7 @@ class TaskCompleted:
     cancelled_optional_step_ids: list[str] = field(default_factory=list[str])
 
 
-@dataclass(slots=True)
+@define()
 class TaskFailed:
     """The end, given up."""
 
@@ -110,7 +111,7 @@ class TaskFailed:
     failed_step_ids: list[str] = field(default_factory=list[str])
 
 
-@dataclass(slots=True)
+@define()
 class TaskCancelled:
     """The end, no longer wanted."""
 
@@ -119,7 +120,7 @@ class TaskCancelled:
     cancelled_step_ids: list[str] = field(default_factory=list[str])
 
 
-@dataclass(slots=True)
+@define()
 class StepReady:
     """Every dependency is completed; core alone says so."""
 
@@ -129,7 +130,7 @@ class StepReady:
     status: StepStatus = StepStatus.READY
 
 
-@dataclass(slots=True)
+@define()
 class StepClaimed:
     """A worker run holds the step until the lease ends."""
 
@@ -140,7 +141,7 @@ class StepClaimed:
     lease_expires_at: datetime
 
 
-@dataclass(slots=True)
+@define()
 class StepStarted:
     """The holder began."""
 
@@ -150,7 +151,7 @@ class StepStarted:
     status: StepStatus = StepStatus.RUNNING
 
 
-@dataclass(slots=True)
+@define()
 class StepUpdated:
     """A note on the way, a renewed lease, or a fall from ready back to pending."""
 
@@ -162,7 +163,7 @@ class StepUpdated:
     lease_expires_at: datetime | None = None
 
 
-@dataclass(slots=True)
+@define()
 class StepBlocked:
     """The holder cannot go on; the Orchestrator must look."""
 
@@ -173,7 +174,7 @@ class StepBlocked:
     artifact_ids: list[str] | None = None
 
 
-@dataclass(slots=True)
+@define()
 class StepCompleted:
     """Done, for good."""
 
@@ -185,7 +186,7 @@ class StepCompleted:
     """The line has this field only if there is data."""
 
 
-@dataclass(slots=True)
+@define()
 class StepFailed:
     """Given up; may be reopened by the Orchestrator."""
 
@@ -196,7 +197,7 @@ class StepFailed:
     artifact_ids: list[str] | None = None
 
 
-@dataclass(slots=True)
+@define()
 class StepCancelled:
     """No longer wanted, for good."""
 
@@ -206,7 +207,7 @@ class StepCancelled:
     result_summary: str | None = None
 
 
-@dataclass(slots=True)
+@define()
 class StepReopened:
     """A blocked or failed step may be tried again."""
 
@@ -216,7 +217,7 @@ class StepReopened:
     status: StepStatus = StepStatus.PENDING
 
 
-@dataclass(slots=True)
+@define()
 class StepLeaseExpired:
     """The holder was not heard of in time."""
 

@@ -5,17 +5,18 @@ only writer. A field that was not sent is absent in both: absent is not null.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import ClassVar, Final, TypeAlias, cast
 
 from taskloom.board import validation
 from taskloom.board.rules import Rules
 from taskloom.board.status import TaskStatus
 from taskloom.board.validation import JsonData
+from taskloom.define import define
 from taskloom.ids import PoolId, StepId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class NewStep:
     """A step as it is asked for. Its status is core's business and cannot be given."""
 
@@ -29,7 +30,7 @@ class NewStep:
     """A JSON object for its worker: what to work on, in a form that a program reads."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class UpdateTask:
     """Change the Task's own text, block it, or lift the block (`status=PENDING`)."""
 
@@ -40,7 +41,7 @@ class UpdateTask:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class AddStep:
     """Add a step at the end of the plan."""
 
@@ -49,7 +50,7 @@ class AddStep:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class UpdateFields:
     """What `UpdateStepContent` may change; None leaves it as it is."""
 
@@ -61,7 +62,7 @@ class UpdateFields:
     metadata: JsonData = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class UpdateStepContent:
     """Change a step's text, dependencies, pool or required flag."""
 
@@ -71,7 +72,7 @@ class UpdateStepContent:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class DeleteStep:
     """Delete a pending, ready or cancelled step that nothing depends on."""
 
@@ -80,7 +81,7 @@ class DeleteStep:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class AddDependency:
     """Make a step wait for another."""
 
@@ -90,7 +91,7 @@ class AddDependency:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class RemoveDependency:
     """Let a step no longer wait for another."""
 
@@ -100,7 +101,7 @@ class RemoveDependency:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class CancelStep:
     """Cancel a pending or ready step, for good."""
 
@@ -109,7 +110,7 @@ class CancelStep:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class ReopenStep:
     """Let a blocked or failed step be tried again."""
 

@@ -1,7 +1,6 @@
 """Questions about one Task's steps: which ones, a page at a time, in order of creation."""
 
 from collections.abc import Callable, Collection, Iterator, Set
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -10,6 +9,7 @@ from taskloom.board.actor import Actor, Role, Scope
 from taskloom.board.state.task import Task
 from taskloom.board.status import HELD, STEP_OVER, StepStatus
 from taskloom.board.views import StepPage, view_step
+from taskloom.define import define
 from taskloom.ids import AgentId, PoolId, StepId, TaskId
 
 PAGE: Final = 50
@@ -20,7 +20,7 @@ _PAGE_MAX: Final = 10_000
 _OPEN: Final = frozenset(StepStatus) - STEP_OVER
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class QuerySteps:
     """Which steps; what is left out does not limit."""
 

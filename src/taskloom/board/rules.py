@@ -1,16 +1,16 @@
 """The settings a decision depends on: how long a lease is, and how much is too much."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from taskloom.define import define
 from taskloom.ids import PoolId
 
 DEFAULT_POOL: Final[PoolId] = "default"
 """The pool of a step that names none, unless another is configured."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class Rules:
     """Every number and name that `decide` uses. All of them may be configured."""
 

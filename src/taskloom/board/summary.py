@@ -5,13 +5,13 @@ the rest. What does not fit is counted, and the reader is told how to ask for it
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Task
 from taskloom.board.status import StepStatus
 from taskloom.board.views import count_steps
+from taskloom.define import define
 from taskloom.text import clip_line
 
 BUDGET_BYTES: Final = 4_800
@@ -28,7 +28,7 @@ _ORDER: Final = (
 _TEXT_MAX: Final = 160
 
 
-@dataclass(frozen=True, slots=True)
+@define(frozen=True)
 class Summary:
     """The text, and how many open steps it had no room for."""
 

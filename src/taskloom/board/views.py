@@ -1,7 +1,7 @@
 """What a caller is shown: snapshots that stay as they are while the board moves on."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Final
 
@@ -9,10 +9,11 @@ from taskloom.board.state.step import Step
 from taskloom.board.state.task import Task
 from taskloom.board.status import STEP_OVER, StepStatus, TaskStatus
 from taskloom.board.validation import JsonData, copy_json
+from taskloom.define import define
 from taskloom.ids import AgentId, EventId, PoolId, RunId, Seq, StepId, TaskId
 
 
-@dataclass(slots=True, kw_only=True)
+@define(kw_only=True)
 class StepView:
     """One step. Made for every answer, so not frozen: that would cost more than deciding does."""
 
@@ -44,7 +45,7 @@ class StepView:
     """The JSON data it was planned with."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class TaskView:
     """One Task with its steps."""
 
@@ -78,7 +79,7 @@ class TaskView:
         raise KeyError(step_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class TaskLine:
     """One Task in a list: no steps, only how many are where."""
 
@@ -96,7 +97,7 @@ class TaskLine:
     error: dict[str, object] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class TaskPage:
     """One page of a list of Tasks."""
 
@@ -105,7 +106,7 @@ class TaskPage:
     has_more: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class StepPage:
     """One page of a query."""
 
@@ -113,7 +114,7 @@ class StepPage:
     has_more: bool
 
 
-@dataclass(slots=True, kw_only=True)
+@define(kw_only=True)
 class Receipt:
     """The answer to a command that was carried out, after it became durable."""
 

@@ -6,12 +6,12 @@ bytes that do not fit were once durable and have changed since: that is damage, 
 write over it.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from taskloom.codec.frame import CRC_BYTES, CRC_START, chained, checksum_matches, crc_after
+from taskloom.define import define
 from taskloom.errors import DamagedLogError
 from taskloom.ids import Seq
 
@@ -31,7 +31,7 @@ DECODE_ERRORS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding a hostile or torn line may raise; msgspec's own error is only one of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@define(frozen=True)
 class CommittedPrefix:
     """The whole transactions at the start of a part of a log."""
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock, RLock
 
+from taskloom.define import define
 from taskloom.errors import FencedError
 from taskloom.log.protocol import START, Position, TornTail, Wal, WalInfo, path_conflict
 
 
-@dataclass(slots=True)
+@define()
 class _Lines:
     lines: bytearray = field(default_factory=bytearray)
     position: Position = START

@@ -15,9 +15,9 @@ contract suite in `taskloom.testing.log_contract`:
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from taskloom.define import define
 from taskloom.errors import Code, RefusedError
 from taskloom.ids import Seq
 
@@ -34,7 +34,7 @@ START = Position(0, 0)
 """The position in front of the first line."""
 
 
-@dataclass(frozen=True, slots=True)
+@define(frozen=True)
 class TornTail:
     """The remains of a write that a crash cut short, and the file that keeps a copy of them."""
 

@@ -8,7 +8,6 @@ log makes it safe from a power cut.
 """
 
 from collections.abc import AsyncGenerator, Generator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -16,6 +15,7 @@ import anyio.to_thread
 
 from taskloom.board import TERMINAL_EVENTS, EventType, Payload
 from taskloom.codec import Line, decode
+from taskloom.define import define
 from taskloom.errors import DamagedLogError, UnavailableError
 from taskloom.ids import AgentId, CommandId, EventId, RunId, Seq, StepId, TaskId
 from taskloom.log import Wal, read_chunk
@@ -26,7 +26,7 @@ LOOK_S: Final = 0.1
 """How often a follower looks for what other processes wrote."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class Record:
     """One event, with everything its line says."""
 

@@ -6,7 +6,7 @@ request. What other processes create is found by looking at the directory again.
 
 from collections import OrderedDict
 from collections.abc import Callable
-from secrets import token_hex
+from os import urandom
 from threading import RLock
 from typing import Final, TypeVar
 
@@ -59,7 +59,7 @@ class TaskWriters:
         *,
         clock: Clock | None = None,
         rules: Rules = DEFAULT_RULES,
-        new_prefix: Callable[[], str] = lambda: token_hex(6),
+        new_prefix: Callable[[], str] = lambda: urandom(6).hex(),
     ) -> None:
         """Name the session; `resume` opens its Tasks.
 

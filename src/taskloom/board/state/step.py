@@ -1,14 +1,15 @@
 """One step of a Task, as it is now."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from taskloom.board.status import StepStatus
 from taskloom.board.validation import JsonData
+from taskloom.define import define
 from taskloom.ids import AgentId, PoolId, RunId, Seq, StepId
 
 
-@dataclass(slots=True, eq=False)
+@define(eq=False)
 class Step:
     """One step. Lists are tuples: they are replaced, never changed, so views may share them.
 

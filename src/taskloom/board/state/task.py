@@ -4,13 +4,14 @@ What can be worked out from the rest and is expensive to keep (which steps are r
 leases end next) is in `index`, built when somebody first asks.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import NamedTuple
 
 from taskloom.board.state.index import Index
 from taskloom.board.state.step import Step
 from taskloom.board.status import HELD, TASK_TERMINAL, EventType, StepStatus, TaskStatus
+from taskloom.define import define
 from taskloom.ids import AgentId, CommandId, RunId, Seq, SessionId, StepId, TaskId
 
 
@@ -26,7 +27,7 @@ class Done(NamedTuple):
     """Of the first event."""
 
 
-@dataclass(slots=True, eq=False)
+@define(eq=False)
 class Task:
     """One DAG of steps."""
 

@@ -5,16 +5,16 @@ the size of the DAG.
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from taskloom.board.operations import NewStep
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Task
 from taskloom.board.status import ALIVE, StepStatus
+from taskloom.define import define
 from taskloom.ids import StepId
 
 
-@dataclass(slots=True, eq=False)
+@define(eq=False)
 class Draft:
     """One step as it would be."""
 

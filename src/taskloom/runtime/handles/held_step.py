@@ -1,7 +1,6 @@
 """Taking a step for a run and reporting on it, for asynchronous and blocking callers alike."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
@@ -20,6 +19,7 @@ from taskloom.board import (
     view_step,
 )
 from taskloom.board.validation import JsonData
+from taskloom.define import define
 from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import PoolId, Seq, StepId, TaskId
 from taskloom.runtime.handles.access import BoardAccess
@@ -40,7 +40,7 @@ _LOST_RACES: Final = frozenset(
 """Why a step that was ready a moment ago cannot be claimed any more."""
 
 
-@dataclass(frozen=True, slots=True)
+@define(frozen=True)
 class StepResult:
     """What a completed step left for those that depend on it."""
 
@@ -49,7 +49,7 @@ class StepResult:
     artifacts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@define(frozen=True)
 class HeldStep:
     """A step that a run has claimed."""
 

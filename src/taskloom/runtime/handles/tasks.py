@@ -5,7 +5,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
-from secrets import token_hex
+from os import urandom
 from typing import Final, NoReturn, cast
 
 from taskloom.board import (
@@ -59,7 +59,7 @@ def new_task(
 
 def new_run_id(agent_id: AgentId) -> RunId:
     """Return the id of a new run of an agent."""
-    return f"{agent_id}-{token_hex(8)}"
+    return f"{agent_id}-{urandom(8).hex()}"
 
 
 async def create_task(

@@ -1,11 +1,11 @@
 """The index of a session's logs, made from their last lines alone."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from taskloom.board import TERMINAL_EVENTS, EventType, TaskLine, TaskStatus
 from taskloom.codec import checksum_matches, crc_after, is_framed, read_event_header, read_header
+from taskloom.define import define
 from taskloom.errors import TaskloomError
 from taskloom.ids import TaskId
 from taskloom.log import Log, WalInfo
@@ -17,7 +17,7 @@ _END_STATUS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@define(frozen=True)
 class LogEntry:
     """One log."""
 

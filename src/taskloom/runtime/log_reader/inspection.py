@@ -1,18 +1,18 @@
 """Inspection of one log: the Task that it holds, at any line, and whether the file is sound."""
 
 from contextlib import closing
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from taskloom.board import TaskStatus, TaskView, view_task
+from taskloom.define import define
 from taskloom.errors import RefusedError, StorageError, UnavailableError
 from taskloom.ids import Seq, SessionId, TaskId
 from taskloom.log import NO_TRANSACTION, Progress, ReadOnlyLog
 from taskloom.runtime.log_reader.restore import restore
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class Inspection:
     """A Task as it is, or as it was at line `view.seq`."""
 
@@ -61,7 +61,7 @@ class Health(StrEnum):
     """A pipe, a device or the like."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class Finding:
     """The result of checking one log."""
 

@@ -1,11 +1,11 @@
 """Lists of a session's Tasks; no more logs are read than the page needs."""
 
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from taskloom.board import TASK_TERMINAL, TaskLine, TaskPage, TaskStatus, validation, view_line
+from taskloom.define import define
 from taskloom.errors import TaskloomError
 from taskloom.ids import WAL_SUFFIX, wal_stem
 from taskloom.log import JsonlLog, ReadOnlyLog
@@ -13,7 +13,7 @@ from taskloom.runtime.log_reader.index import LogEntry, LogIndex
 from taskloom.runtime.log_reader.restore import restore
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@define(frozen=True, kw_only=True)
 class ListTasks:
     """Which Tasks to list; without a status, those that have not ended."""
 

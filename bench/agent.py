@@ -13,7 +13,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 
-from bench.agent_floor import RESULT, Model, bare_loop, bare_stream, look
+from bench.bare_agent import RESULT, Model, bare_loop, bare_stream, look
 from bench.table import Row
 from taskloom.agent import (
     Agent,
@@ -88,9 +88,9 @@ async def _loop() -> list[Row]:
             lambda turns=turns: bare_loop(turns),
             *(lambda one=one: one.invoke("go") for one in (plain, hooked, more)),
         )
-        floor, ours, one, five = (seconds / turns * 1e6 for seconds in await _best(*works))
+        bare, ours, one, five = (seconds / turns * 1e6 for seconds in await _best(*works))
         name = f"agent: an iteration, N={turns}"
-        rows.append(Row(name, f"{ours:.1f} us", f"{floor:.1f} us", ours / floor, 10))
+        rows.append(Row(name, f"{ours:.1f} us", f"{bare:.1f} us", ours / bare, 10))
     # Of the long runs, where one run's beginning and end do not count.
     rows.append(Row("agent: the first no-op middleware, 6 hooks", f"{one - ours:.1f} us", ""))
     extra = (five - one) / 4
@@ -225,10 +225,10 @@ async def _chunk() -> Row:
         async for _ in Agent(Talker()).run("go"):
             pass
 
-    floor, ours = (
+    bare, ours = (
         seconds / CHUNKS * 1e6 for seconds in await _best(lambda: bare_stream(CHUNKS), listen)
     )
-    return Row("agent: a streamed chunk", f"{ours:.2f} us", f"{floor:.2f} us; 10 us", ours / 10, 1)
+    return Row("agent: a streamed chunk", f"{ours:.2f} us", f"{bare:.2f} us; 10 us", ours / 10, 1)
 
 
 async def _crowd() -> Row:

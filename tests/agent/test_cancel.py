@@ -185,7 +185,7 @@ async def test_after_the_model_means_that_its_tools_do_not_run() -> None:
     run = Agent(Model(), [work]).run("go")
     result = await run.wait()
     assert (result.stop_reason, ran) == ("cancelled", [])
-    # The messages can be gone on from: every call has an answer.
+    # The messages can start another run: every call has a result.
     assert [m.role for m in result.messages] == ["user", "assistant", "tool"]
     assert result.messages[-1].is_error
 

@@ -21,13 +21,13 @@ from taskloom.agent import (
 REQUEST = ModelRequest((Message.user("hello"),))
 
 
-async def pieces(model: ScriptedModel) -> tuple[list[Delta], Message]:
-    heard: list[Delta] = []
+async def read_stream(model: ScriptedModel) -> tuple[list[Delta], Message]:
+    deltas: list[Delta] = []
 
     async def on_delta(delta: Delta) -> None:
-        heard.append(delta)
+        deltas.append(delta)
 
-    return heard, await model.generate(REQUEST.replace(on_delta=on_delta))
+    return deltas, await model.generate(REQUEST.replace(on_delta=on_delta))
 
 
 @pytest.mark.spec("AG-602")
@@ -67,10 +67,10 @@ async def test_tool_calls_are_data() -> None:
 @pytest.mark.spec("AG-602")
 async def test_chunks_have_the_configured_size() -> None:
     call = ToolCall("c1", "add", '{"a":12}')
-    heard, whole = await pieces(
+    deltas, whole = await read_stream(
         ScriptedModel([Say(text="abcde", thinking="hm", calls=(call,))], chunk_chars=3)
     )
-    assert heard == [
+    assert deltas == [
         Delta(thinking="hm"),
         Delta(text="abc"),
         Delta(text="de"),
@@ -79,8 +79,8 @@ async def test_chunks_have_the_configured_size() -> None:
         Delta(call_index=0, arguments="2}"),
     ]
     assert whole == Message.assistant("abcde", call)
-    heard, _ = await pieces(ScriptedModel([Say(text="abc", chunks=("a", "bc"))]))
-    assert [delta.text for delta in heard] == ["a", "bc"]
+    deltas, _ = await read_stream(ScriptedModel([Say(text="abc", chunks=("a", "bc"))]))
+    assert [delta.text for delta in deltas] == ["a", "bc"]
 
 
 @pytest.mark.spec("AG-602")
@@ -88,14 +88,14 @@ async def test_errors_are_raised_at_once_or_half_way() -> None:
     with pytest.raises(TimeoutError, match="slow"):
         await ScriptedModel([TimeoutError("slow")]).generate(REQUEST)
     broken = Say(chunks=("a", "b", "c"), breaks_with=OSError("cut"))
-    heard: list[str] = []
+    deltas: list[str] = []
 
     async def on_delta(delta: Delta) -> None:
-        heard.append(delta.text)
+        deltas.append(delta.text)
 
     with pytest.raises(OSError, match="cut"):
         await ScriptedModel([broken]).generate(REQUEST.replace(on_delta=on_delta))
-    assert heard == ["a", "b"]
+    assert deltas == ["a", "b"]
 
 
 @pytest.mark.spec("AG-602")

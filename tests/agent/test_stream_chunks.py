@@ -60,8 +60,8 @@ def test_the_messages_do_not_depend_on_the_chunking(
             if reply.message.tool_calls:
                 written = "".join(delta.arguments for delta in deltas)
                 assert written == reply.message.tool_calls[0].arguments
-        told = "".join(str(event.chunk) for event in events if isinstance(event, ToolDelta))
+        streamed = "".join(str(event.chunk) for event in events if isinstance(event, ToolDelta))
         (result,) = (event.message for event in events if isinstance(event, ToolResult))
-        assert told == result.text == "".join(chunks)
+        assert streamed == result.text == "".join(chunks)
 
     anyio.run(compare)

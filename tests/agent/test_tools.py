@@ -1,4 +1,4 @@
-"""Tools: from functions, generators and objects; what the model is told and what it gets."""
+"""Tools from functions, generators and objects: what the model sees, and what it gets."""
 
 import threading
 from collections.abc import AsyncIterator, Iterator

@@ -1,4 +1,4 @@
-"""Spans: the right names when somebody listens, and nothing at all when nobody does."""
+"""Spans: the right names with a trace provider, and none without."""
 
 import subprocess
 import sys

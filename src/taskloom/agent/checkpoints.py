@@ -144,6 +144,6 @@ def unpack(data: bytes, run_id: str) -> RunState:
 
 def _damaged(run_id: str, why: str) -> CheckpointError:
     return CheckpointError(
-        f"The checkpoint of run {run_id} cannot be used: {why}. It was left as it is; the run "
-        "can only be started anew."
+        f"The checkpoint of run {run_id} cannot be used: {why}. It was left as it is; "
+        "start the run again."
     )

@@ -1,4 +1,4 @@
-"""The floor: the loop a person writes by hand, with nothing but what it cannot do without."""
+"""The baseline: the agent loop written by hand, with only what it needs."""
 
 import json
 from typing import Any

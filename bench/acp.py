@@ -13,13 +13,14 @@ from typing import Any
 import msgspec
 
 from bench.table import Row
-from taskloom import ClaimStep, CreateTask, NewStep, StepStatus, UpdateStep, open_board
+from taskloom import NewStep, StepStatus, open_board
 from taskloom.acp import AcpOptions, ItemsPlan, PlanEntry, PlanPublisher, serve
 from taskloom.acp.jsonrpc_transport import JsonRpcTransport, encode
 from taskloom.acp.plans.board_feed import BoardFeed
 from taskloom.acp.plans.client_state import ClientPlanState
 from taskloom.acp.plans.encoding import PlanFormat, plan_update
 from taskloom.agent import Message, ScriptedModel
+from taskloom.board import ClaimStep, CreateTask, UpdateStep
 
 CHANGES = 40
 ENTRIES = 1_000

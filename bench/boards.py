@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from taskloom import NewStep, Role, StepStatus
+from taskloom import NewStep, StepStatus
 from taskloom.board import (
     Actor,
     ClaimStep,
     Command,
     CreateTask,
+    Role,
     Scope,
     Task,
     UpdateStep,

@@ -14,7 +14,7 @@ _CHILD = """
 import gc, json, sys, time
 from pathlib import Path
 from bench.boards import ORCHESTRATOR, TASK, dag, session
-from taskloom import CreateTask
+from taskloom.board import CreateTask
 
 steps = dag(int(sys.argv[2]))
 place = session(Path(sys.argv[1]))

@@ -10,16 +10,8 @@ from time import perf_counter
 
 from bench.boards import ORCHESTRATOR, TASK, worker
 from bench.table import Row
-from taskloom import (
-    Board,
-    ClaimStep,
-    CreateTask,
-    Durability,
-    NewStep,
-    SyncBoard,
-    UpdateStep,
-    open_board,
-)
+from taskloom import Board, Durability, NewStep, SyncBoard, open_board
+from taskloom.board import ClaimStep, CreateTask, UpdateStep
 
 CALLERS = 64
 BLOCK = 50

@@ -8,7 +8,9 @@ from time import perf_counter
 
 from bench.boards import ORCHESTRATOR, create, session
 from bench.table import Row
-from taskloom import CancelTask, ListTasks, NewStep, SyncBoard
+from taskloom import NewStep, SyncBoard
+from taskloom.board import CancelTask
+from taskloom.runtime import ListTasks
 
 LOGS = 1_000
 

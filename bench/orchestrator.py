@@ -15,18 +15,8 @@ from time import perf_counter
 
 from bench.boards import ORCHESTRATOR, TASK, dag, worker
 from bench.table import Row
-from taskloom import (
-    Board,
-    ClaimStep,
-    CreateTask,
-    Durability,
-    NewStep,
-    RefusedError,
-    StepStatus,
-    UpdateStep,
-    open_board,
-)
-from taskloom.board import Task
+from taskloom import Board, Durability, NewStep, RefusedError, StepStatus, open_board
+from taskloom.board import ClaimStep, CreateTask, Task, UpdateStep
 from taskloom.orchestrator import (
     AgentDefinition,
     Emit,

@@ -7,17 +7,8 @@ from typing import TypeVar
 
 from bench.boards import ORCHESTRATOR, RESULT, TASK, create, dag, worker
 from bench.table import Row
-from taskloom import (
-    ClaimStep,
-    MemoryLog,
-    QuerySteps,
-    StepStatus,
-    UpdateBoard,
-    UpdateFields,
-    UpdateStep,
-    UpdateStepContent,
-)
-from taskloom.board import query_steps
+from taskloom import MemoryLog, StepStatus, UpdateFields, UpdateStepContent
+from taskloom.board import ClaimStep, QuerySteps, UpdateBoard, UpdateStep, query_steps
 from taskloom.runtime import TaskWriter, TaskWriters
 
 _T = TypeVar("_T")

@@ -4,18 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from taskloom import (
-    CancelStep,
-    ClaimStep,
-    CreateTask,
-    NewStep,
-    StepStatus,
-    UpdateBoard,
-    UpdateStep,
-    open_board,
-)
+from taskloom import CancelStep, NewStep, StepStatus, open_board
 from taskloom.acp import step_entry, task_plan
 from taskloom.acp.plans.from_board import STATE
+from taskloom.board import ClaimStep, CreateTask, UpdateBoard, UpdateStep
 
 STEPS = (
     NewStep(step_id="z-first", title="Write"),

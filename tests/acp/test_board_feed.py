@@ -7,17 +7,10 @@ from typing import Any
 import anyio
 import pytest
 
-from taskloom import (
-    CancelTask,
-    ClaimStep,
-    CreateTask,
-    NewStep,
-    StepStatus,
-    UpdateStep,
-    open_board,
-)
+from taskloom import NewStep, StepStatus, open_board
 from taskloom.acp import PlanPublisher
 from taskloom.acp.plans.board_feed import BoardFeed
+from taskloom.board import CancelTask, ClaimStep, CreateTask, UpdateStep
 from tests.acp.raw import LONG_S
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from taskloom import CompleteTask, CreateTask, NewStep, open_board
+from taskloom import NewStep, open_board
 from taskloom.agent import Say
+from taskloom.board import CompleteTask, CreateTask
 from tests.acp.crew import crew_setup, orchestrator
 from tests.acp.raw import RawClient, client_of
 from tests.acp.scene import choosing

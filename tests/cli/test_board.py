@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from taskloom import CompleteTask
+from taskloom.board import CompleteTask
 from tests.cli.run_taskloom import taskloom, taskloom_in_terminal
 from tests.view.golden import check
 from tests.view.sample_boards import (

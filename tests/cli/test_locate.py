@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from taskloom import CancelTask, CreateTask
+from taskloom.board import CancelTask, CreateTask
 from tests.cli.run_taskloom import taskloom
 from tests.view.sample_boards import SampleBoard, step
 

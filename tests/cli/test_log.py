@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from taskloom import CancelTask
+from taskloom.board import CancelTask
 from tests.cli.run_taskloom import COMMAND, TIMEOUT_S, environment, taskloom
 from tests.view.golden import check
 from tests.view.sample_boards import SampleBoard, diamond, reference_wal, step

@@ -11,7 +11,8 @@ from typing import Final
 
 import pytest
 
-from taskloom import Actor, ClaimStep, RefusedError, Role, SyncBoard, TaskView, UnavailableError
+from taskloom import RefusedError, SyncBoard, TaskView, UnavailableError
+from taskloom.board import Actor, ClaimStep, Role
 from taskloom.codec import ReferenceReplay, Replay
 from taskloom.errors import Code, DamagedLogError
 from taskloom.log import JsonlLog

@@ -29,7 +29,7 @@ def code_in_init(source: Source) -> Iterator[str]:
     if source.path.name != "__init__.py":
         return
     top = source.module == "taskloom"
-    allowed = {"__all__", "__version__", "_PACKAGES"} if top else {"__all__"}
+    allowed = {"__all__", "__version__"} if top else {"__all__"}
     for node in source.tree.body:
         if top and _loads_late(node):
             continue
@@ -46,8 +46,6 @@ def code_in_init(source: Source) -> Iterator[str]:
 
 def _loads_late(node: ast.stmt) -> bool:
     """Return whether a statement belongs to the lazy imports of taskloom; see its docstring."""
-    if isinstance(node, ast.FunctionDef):
-        return node.name in ("__getattr__", "__dir__")
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
@@ -161,17 +159,15 @@ def test_a_name_that_was_added_or_removed_is_noticed() -> None:
     assert pinned().replace("\nAgent\n", "\n", 1) != PINNED.read_text(encoding="utf-8")
 
 
-def test_lazily_loaded_names_are_those_that_type_checkers_see() -> None:
-    tree = next(source.tree for source in python("src") if source.module == "taskloom")
-    seen = {
-        alias.name: node.module
-        for node in statements(tree.body)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("taskloom")
-        for alias in node.names
-    }
-    late = {name: package for package, names in taskloom._PACKAGES.items() for name in names}  # pyright: ignore[reportPrivateUsage] # the test compares this table
-    assert late == seen
-    assert sorted(late) == sorted(taskloom.__all__)
+def test_the_first_level_is_listed_once_and_type_checkers_see_it() -> None:
+    sources = {source.module: source for source in python("src")}
+    imports = [
+        node for node in sources["taskloom.api"].tree.body if isinstance(node, ast.ImportFrom)
+    ]
+    aliases = [alias for node in imports for alias in node.names]
+    assert [alias.name for alias in aliases if alias.asname != alias.name] == []
+    assert sorted(alias.name for alias in aliases) == dir(taskloom)
+    assert "from taskloom.api import *" in sources["taskloom"].text
 
 
 def test_a_name_that_says_nothing_is_reported() -> None:

@@ -1,6 +1,7 @@
 """Creating Tasks by handles: names, plans, the same Task again, and handles without a Task."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -94,9 +95,7 @@ async def test_exist_ok_returns_the_task_that_was_created_with_the_same_content(
 
 def changed(place: int, **more: object) -> tuple[NewStep, ...]:
     """The plan with one step written otherwise."""
-    given: dict[str, Any] = {name: getattr(PLAN[place], name) for name in NewStep.__slots__}
-    given.update(more)
-    return (*PLAN[:place], NewStep(**given), *PLAN[place + 1 :])
+    return (*PLAN[:place], replace(PLAN[place], **more), *PLAN[place + 1 :])
 
 
 OTHER: list[tuple[dict[str, Any], str, str]] = [

@@ -11,9 +11,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
-from taskloom import Actor, CreateTask, NewStep, StepView, open_board
+from taskloom import NewStep, StepView, open_board
 from taskloom.agent import Agent, Message, ScriptedModel, ToolLike, call_tools
-from taskloom.board import Rules
+from taskloom.board import Actor, CreateTask, Rules
 from taskloom.orchestrator import (
     AgentDefinition,
     AgentExecutor,

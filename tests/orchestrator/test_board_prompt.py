@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskloom import CancelTask, ClaimStep, StepStatus, UpdateStep
+from taskloom import StepStatus
 from taskloom.agent import Agent, ScriptedModel
+from taskloom.board import CancelTask, ClaimStep, UpdateStep
 from taskloom.codec import EventHeader
 from taskloom.orchestrator import AgentExecutor, Settings, board_text
 from taskloom.orchestrator.prompt.rendering import Glance, Reader, about_tokens, compose, look

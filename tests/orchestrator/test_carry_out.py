@@ -6,16 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from taskloom import (
-    AddStep,
-    CancelTask,
-    DeleteStep,
-    RefusedError,
-    ReopenStep,
-    UpdateBoard,
-    open_board,
-)
-from taskloom.board import TaskStatus
+from taskloom import AddStep, DeleteStep, RefusedError, ReopenStep, open_board
+from taskloom.board import CancelTask, TaskStatus, UpdateBoard
 from taskloom.board.operations import UpdateTask
 from taskloom.orchestrator import (
     AgentExecutor,

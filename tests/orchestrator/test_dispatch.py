@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskloom import StepStatus, UpdateBoard, open_board
+from taskloom import StepStatus, open_board
 from taskloom.agent import Agent, NoActiveRunError, RunEnded, ScriptedModel, set_value
-from taskloom.board import TaskStatus
+from taskloom.board import TaskStatus, UpdateBoard
 from taskloom.board.operations import UpdateTask
 from taskloom.errors import ConfigError
 from taskloom.orchestrator import (

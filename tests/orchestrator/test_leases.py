@@ -8,7 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from taskloom import ClaimStep, Record, UpdateStep
+from taskloom import Record
+from taskloom.board import ClaimStep, UpdateStep
 from taskloom.log import JsonlLog, OsDisk
 from taskloom.orchestrator import Emit, Job, Orchestrator, Outcome
 from taskloom.orchestrator.recovery import fail_held, find_held

@@ -10,8 +10,9 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from taskloom import CancelTask, open_board
+from taskloom import open_board
 from taskloom.agent import Agent, Message, call_tool
+from taskloom.board import CancelTask
 from taskloom.orchestrator import AgentExecutor, Emit, Job, Orchestrator, Outcome, RunEvent
 from tests.orchestrator.stage import (
     LONG_S,

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from taskloom import Actor, ClaimStep, CreateTask, Receipt, StepStatus, SyncBoard, UpdateStep
-from taskloom.board import Task
+from taskloom import StepStatus, SyncBoard
+from taskloom.board import Actor, ClaimStep, CreateTask, Receipt, Task, UpdateStep
 from taskloom.log import Disk, Durability, Entry, JsonlLog, OsDisk
 from taskloom.runtime import TaskWriters, session_dir
 from taskloom.testing import FakeClock

@@ -16,19 +16,8 @@ from threading import Barrier
 from time import perf_counter
 from typing import Final, NamedTuple
 
-from taskloom import (
-    Actor,
-    Board,
-    ClaimStep,
-    CreateTask,
-    NewStep,
-    RefusedError,
-    Role,
-    Scope,
-    SyncBoard,
-    open_board,
-    open_board_sync,
-)
+from taskloom import Board, NewStep, RefusedError, SyncBoard, open_board, open_board_sync
+from taskloom.board import Actor, ClaimStep, CreateTask, Role, Scope
 from taskloom.errors import Code
 
 TASK: Final = "race"

@@ -10,21 +10,10 @@ from typing import Final
 import anyio
 import pytest
 
-from taskloom import (
-    Board,
-    ClaimStep,
-    CompleteTask,
-    CreateTask,
-    FailTask,
-    ListTasks,
-    Record,
-    StorageError,
-    SyncBoard,
-    TaskStatus,
-    open_board,
-)
+from taskloom import Board, Record, StorageError, SyncBoard, TaskStatus, open_board
+from taskloom.board import ClaimStep, CompleteTask, CreateTask, FailTask
 from taskloom.errors import Code
-from taskloom.runtime import session_dir
+from taskloom.runtime import ListTasks, session_dir
 from taskloom.testing import FakeClock
 from tests.crash.known_logs import BOSS, new_task, step, updating
 from tests.runtime.boards import ANN, BOB, LONG_S, CountingDisk, board_on, claim, create, wal

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from taskloom import Board, ClaimStep, FailTask, RefusedError, TaskStatus
+from taskloom import Board, RefusedError, TaskStatus
+from taskloom.board import ClaimStep, FailTask
 from taskloom.errors import Code
 from taskloom.runtime.write_lock import WouldBlockError
 from tests.crash.known_logs import BOSS, worker

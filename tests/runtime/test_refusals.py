@@ -10,23 +10,18 @@ import msgspec
 import pytest
 
 import taskloom.runtime.task_writer as writer_module
-from taskloom import (
+from taskloom import Board, RefusedError, StepStatus, StorageError, SyncBoard, TaskloomError
+from taskloom.board import (
+    DEFAULT_RULES,
     Actor,
-    Board,
     ClaimStep,
     QuerySteps,
     Receipt,
-    RefusedError,
     Role,
     Scope,
-    StepStatus,
-    StorageError,
-    SyncBoard,
-    TaskloomError,
     UpdateBoard,
     UpdateStep,
 )
-from taskloom.board import DEFAULT_RULES
 from taskloom.errors import Code
 from taskloom.log import JsonlLog
 from taskloom.runtime import TaskWriters, session_dir

@@ -7,20 +7,17 @@ from typing import Final
 import anyio
 import pytest
 
-from taskloom import (
-    Board,
+from taskloom import Board, RefusedError, StepStatus, SyncBoard
+from taskloom.board import (
     CancelTask,
     ClaimStep,
+    Command,
     CompleteTask,
     CreateTask,
     FailTask,
-    RefusedError,
-    StepStatus,
-    SyncBoard,
     UpdateBoard,
     UpdateStep,
 )
-from taskloom.board import Command
 from taskloom.errors import Code
 from taskloom.log import JsonlLog
 from taskloom.runtime import TaskWriters, session_dir

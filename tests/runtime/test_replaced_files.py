@@ -10,16 +10,8 @@ from typing import Final
 
 import pytest
 
-from taskloom import (
-    ClaimStep,
-    CompleteTask,
-    FailTask,
-    StorageError,
-    SyncBoard,
-    UnavailableError,
-    open_board,
-)
-from taskloom.board import DEFAULT_RULES
+from taskloom import StorageError, SyncBoard, UnavailableError, open_board
+from taskloom.board import DEFAULT_RULES, ClaimStep, CompleteTask, FailTask
 from taskloom.log import OsDisk
 from taskloom.runtime import session_dir
 from taskloom.testing import Crashed, FakeClock, Fault, FaultyDisk, MemoryDisk

@@ -12,16 +12,8 @@ from typing import Final
 import anyio
 import pytest
 
-from taskloom import (
-    Board,
-    ClaimStep,
-    FailTask,
-    MemoryLog,
-    Record,
-    RefusedError,
-    SyncBoard,
-    open_board,
-)
+from taskloom import Board, MemoryLog, Record, RefusedError, SyncBoard, open_board
+from taskloom.board import ClaimStep, FailTask
 from taskloom.errors import Code, StorageError
 from taskloom.log import Disk, JsonlLog, OsDisk
 from taskloom.log.sync_policy import QUICK_S

@@ -5,19 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from taskloom import (
-    CompleteTask,
-    FailTask,
-    ListTasks,
-    RefusedError,
-    StorageError,
-    TaskStatus,
-    UnavailableError,
-    open_board,
-)
+from taskloom import RefusedError, StorageError, TaskStatus, UnavailableError, open_board
+from taskloom.board import CompleteTask, FailTask
 from taskloom.errors import Code
 from taskloom.log import Durability
-from taskloom.runtime import session_dir
+from taskloom.runtime import ListTasks, session_dir
 from taskloom.testing import FakeClock, Fault, FaultyDisk
 from tests.crash.known_logs import BOSS, updating
 from tests.runtime.boards import (

@@ -7,8 +7,8 @@ from threading import Thread
 
 import pytest
 
-from taskloom import Board, CompleteTask, Record, RefusedError, Role, SyncBoard, UpdateStep
-from taskloom.board import StepStatus
+from taskloom import Board, Record, RefusedError, SyncBoard
+from taskloom.board import CompleteTask, Role, StepStatus, UpdateStep
 from taskloom.errors import Code
 from tests.crash.known_logs import BOSS
 from tests.runtime.boards import ANN, LONG_S, board_on, claim, create, put

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from taskloom import CancelTask, CompleteTask, FailTask, RefusedError, SyncBoard
+from taskloom import RefusedError, SyncBoard
+from taskloom.board import CancelTask, CompleteTask, FailTask
 from taskloom.errors import Code
 from taskloom.testing import FakeClock
 from tests.crash.known_logs import BOSS, updating

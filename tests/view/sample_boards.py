@@ -5,19 +5,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from taskloom import (
-    ClaimStep,
-    CreateTask,
     Durability,
     NewStep,
     StepStatus,
     SyncBoard,
-    UpdateBoard,
     UpdateFields,
-    UpdateStep,
     UpdateStepContent,
     open_board,
 )
-from taskloom.board import Actor, Command
+from taskloom.board import Actor, ClaimStep, Command, CreateTask, UpdateBoard, UpdateStep
 from taskloom.testing import FakeClock
 
 SESSION = "s1"

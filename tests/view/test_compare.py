@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from taskloom import AddStep, DeleteStep, UpdateBoard, UpdateTask
+from taskloom import AddStep, DeleteStep, UpdateTask
+from taskloom.board import UpdateBoard
 from taskloom.runtime import inspect
 from taskloom.view.compare import compare
 from taskloom.view.tables import draw_comparison

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from taskloom import CancelTask, UnavailableError
+from taskloom import UnavailableError
+from taskloom.board import CancelTask
 from taskloom.codec import Chain
 from taskloom.errors import StorageError
 from taskloom.log import ReadOnlyLog

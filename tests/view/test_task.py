@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from taskloom import CancelTask, CompleteTask, StepStatus, UpdateStep
+from taskloom import StepStatus
+from taskloom.board import CancelTask, CompleteTask, UpdateStep
 from taskloom.runtime import Inspection, inspect
 from taskloom.view.step_filter import StepFilter
 from taskloom.view.task import draw_task

@@ -1,7 +1,7 @@
 """The same board for callers without an event loop: scripts, threads, a shell."""
 
 import builtins
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import closing
 from datetime import datetime
 from types import TracebackType
@@ -14,6 +14,7 @@ from taskloom.board import (
     NewStep,
     QuerySteps,
     Receipt,
+    Rules,
     StepPage,
     Task,
     TaskLine,
@@ -31,7 +32,7 @@ from taskloom.runtime.board_actors import BoardActors
 from taskloom.runtime.change_signal import SyncChangeSignal
 from taskloom.runtime.follow import LOOK_S, Record, follow_sync
 from taskloom.runtime.handles import SyncTaskHandle
-from taskloom.runtime.handles.blocking import BlockingAccess, run_blocking
+from taskloom.runtime.handles.access import Signal, run_blocking
 from taskloom.runtime.handles.tasks import (
     ORCHESTRATOR,
     create_task,
@@ -71,20 +72,22 @@ class SyncBoard(BoardActors):
         command = new_task(task_id, title, steps, summary, log_name)
         handle = self.task(task_id, agent=agent)
         create = create_task(
-            BlockingAccess(self), command, handle.actor, log_name=log_name, exist_ok=exist_ok
+            _BlockingAccess(self), command, handle.actor, log_name=log_name, exist_ok=exist_ok
         )
         run_blocking(create)
         return handle
 
     def task(self, task_id: TaskId, *, agent: AgentId = ORCHESTRATOR) -> SyncTaskHandle:
         """Return the handle of a Task. Whether there is one shows at its first use."""
-        return SyncTaskHandle(self, task_id, self.orchestrator(agent, run_id=new_run_id(agent)))
+        return SyncTaskHandle(
+            _BlockingAccess(self), task_id, self.orchestrator(agent, run_id=new_run_id(agent))
+        )
 
     def tasks(
         self, status: TaskStatus | Iterable[TaskStatus] | None = None
     ) -> builtins.list[TaskLine]:
         """Return the active Tasks, or those of one or several statuses, newest first."""
-        return run_blocking(list_task_lines(BlockingAccess(self), status))
+        return run_blocking(list_task_lines(_BlockingAccess(self), status))
 
     # Commands and questions.
 
@@ -157,3 +160,64 @@ class SyncBoard(BoardActors):
     ) -> None:
         """Close every log."""
         self.close()
+
+
+class _BlockingAccess:
+    """A `SyncBoard` behind the methods of a `Board`; its coroutines block."""
+
+    def __init__(self, board: SyncBoard) -> None:
+        self._board = board
+        self.orchestrator = board.orchestrator
+        self.worker = board.worker
+        self.lease_renewer = board.lease_renewer
+
+    @property
+    def rules(self) -> Rules:
+        return self._board.rules
+
+    async def send(self, command: CreateTask | Command, actor: Actor) -> Receipt:
+        return self._board.send(command, actor)
+
+    async def get(self, task_id: TaskId, actor: Actor) -> TaskView:
+        return self._board.get(task_id, actor)
+
+    async def query(self, query: QuerySteps, actor: Actor) -> StepPage:
+        return self._board.query(query, actor)
+
+    async def read(self, task_id: TaskId, look: Callable[[Task], _T], actor: Actor) -> _T:
+        return self._board.read(task_id, look, actor)
+
+    async def list(self, actor: Actor, query: ListTasks | None = None) -> TaskPage:
+        return self._board.list(actor, query)
+
+    async def log_names(self) -> frozenset[str]:
+        return self._board.log_names()
+
+    async def watch(self, task_id: TaskId) -> Signal:
+        return _BlockingSignal(self._board.watch(task_id))
+
+    async def follow(self, task_id: TaskId, *, after: Seq = 0) -> AsyncGenerator[Record]:
+        with closing(self._board.follow(task_id, after=after)) as records:
+            for record in records:
+                yield record
+
+
+class _BlockingSignal:
+    def __init__(self, signal: SyncChangeSignal) -> None:
+        self._signal = signal
+        self.reset = signal.reset
+
+    async def __aenter__(self) -> Self:
+        self._signal.__enter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._signal.__exit__(kind, error, trace)
+
+    async def wait(self, since: int) -> None:
+        self._signal.wait(since)

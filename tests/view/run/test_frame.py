@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskloom import CreateTask, Durability, StepStatus, UpdateStep, open_board
+from taskloom import Durability, StepStatus, open_board
+from taskloom.board import CreateTask, UpdateStep
 from taskloom.view.run.frame import draw_final, draw_frame, question_lines, steps_limit
 from taskloom.view.run.model import OutputView, QuestionView, RunView, WorkerRunView
 from taskloom.view.run.output import Line

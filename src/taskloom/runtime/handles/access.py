@@ -1,10 +1,11 @@
-"""The methods of a board that the handles' shared logic calls.
+"""The methods of a board that handles call.
 
-What a handle does is written once, as coroutines over `BoardAccess`. A `Board` is one as it is;
-`blocking` makes one of a `SyncBoard`.
+What handles do is written once, as coroutines over `BoardAccess`. A `Board` is one as it is. A
+`SyncBoard` stands behind one whose coroutines block instead of suspending: then `run_blocking`
+runs whatever is built on them to its end, without an event loop.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
@@ -22,6 +23,7 @@ from taskloom.board import (
 )
 from taskloom.ids import AgentId, PoolId, RunId, Seq, StepId, TaskId
 from taskloom.runtime.follow import Record
+from taskloom.runtime.handles.lease_renewal import LeaseRenewer
 from taskloom.runtime.log_reader import ListTasks
 
 _T = TypeVar("_T")
@@ -52,6 +54,8 @@ class BoardAccess(Protocol):
 
     @property
     def rules(self) -> Rules: ...
+    @property
+    def lease_renewer(self) -> LeaseRenewer: ...
 
     def orchestrator(self, agent_id: AgentId, *, run_id: RunId) -> Actor: ...
     def worker(
@@ -71,3 +75,15 @@ class BoardAccess(Protocol):
     async def log_names(self) -> frozenset[str]: ...
     async def watch(self, task_id: TaskId) -> Signal: ...
     def follow(self, task_id: TaskId, *, after: Seq = 0) -> AsyncGenerator[Record]: ...
+
+
+def run_blocking(call: Coroutine[object, None, _T]) -> _T:
+    """Run a coroutine to its end that never suspends."""
+    try:
+        call.send(None)
+    except StopIteration as done:
+        result: _T = done.value
+        return result
+    finally:
+        call.close()
+    raise AssertionError("a call of a blocking board suspended")

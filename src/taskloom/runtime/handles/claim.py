@@ -4,18 +4,17 @@ from asyncio import CancelledError, current_task, get_running_loop
 from asyncio import Task as AsyncioTask
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import anyio
 
 from taskloom.board import Receipt, StepStatus
 from taskloom.board.validation import JsonData
 from taskloom.errors import RefusedError
+from taskloom.runtime.handles.access import BoardAccess
 from taskloom.runtime.handles.claimed_step import ClaimedStep
-from taskloom.runtime.handles.held_step import HeldStep, end_unreported, report
-
-if TYPE_CHECKING:
-    from taskloom.runtime.board import Board
+from taskloom.runtime.handles.claims import end_unreported, report
+from taskloom.runtime.handles.held_step import HeldStep
 
 
 class Claim(ClaimedStep):
@@ -27,7 +26,7 @@ class Claim(ClaimedStep):
     cancelled and `RefusedError` with the code `lease_lost` is raised from it.
     """
 
-    def __init__(self, board: "Board", held: HeldStep) -> None:
+    def __init__(self, board: BoardAccess, held: HeldStep) -> None:
         """Report through this board."""
         super().__init__(held)
         self._board = board

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from taskloom.board import Receipt, StepStatus
 from taskloom.board.validation import JsonData
 from taskloom.errors import RefusedError
-from taskloom.runtime.handles.blocking import BlockingAccess, run_blocking
+from taskloom.runtime.handles.access import BoardAccess, run_blocking
 from taskloom.runtime.handles.claimed_step import ClaimedStep
-from taskloom.runtime.handles.held_step import HeldStep, end_unreported, report
-
-if TYPE_CHECKING:
-    from taskloom.runtime.sync_board import SyncBoard
+from taskloom.runtime.handles.claims import end_unreported, report
+from taskloom.runtime.handles.held_step import HeldStep
 
 
 class SyncClaim(ClaimedStep):
@@ -24,11 +22,10 @@ class SyncClaim(ClaimedStep):
     or the end of the block raises `RefusedError` with the code `lease_lost`.
     """
 
-    def __init__(self, board: "SyncBoard", held: HeldStep) -> None:
+    def __init__(self, board: BoardAccess, held: HeldStep) -> None:
         """Report through this board."""
         super().__init__(held)
         self._board = board
-        self._access = BlockingAccess(board)
         self._stop_renewal: Callable[[], None] | None = None
 
     def progress(self, text: str) -> Receipt:
@@ -61,7 +58,7 @@ class SyncClaim(ClaimedStep):
         with self._reporting(status):
             return run_blocking(
                 report(
-                    self._access,
+                    self._board,
                     self._held,
                     status,
                     text=text,
@@ -95,6 +92,6 @@ class SyncClaim(ClaimedStep):
         if self._is_reported:
             return
         if self._lost is None:
-            run_blocking(end_unreported(self._access, self._held, error))
+            run_blocking(end_unreported(self._board, self._held, error))
         elif error is None:
             raise self._lost

@@ -1,13 +1,13 @@
 """One Task for callers without an event loop."""
 
 from collections.abc import Generator, Iterable
-from typing import TYPE_CHECKING
 
 from taskloom.board import (
     Actor,
     AddStep,
     CancelStep,
     CancelTask,
+    Command,
     CompleteTask,
     FailTask,
     Operation,
@@ -23,8 +23,9 @@ from taskloom.board.validation import JsonData
 from taskloom.errors import RefusedError, TaskloomError
 from taskloom.ids import AgentId, PoolId, Seq, StepId, TaskId
 from taskloom.runtime.follow import Record
-from taskloom.runtime.handles.blocking import BlockingAccess, run_blocking
-from taskloom.runtime.handles.held_step import HeldStep, claim_next_step, claim_step, end_run
+from taskloom.runtime.handles.access import BoardAccess, run_blocking
+from taskloom.runtime.handles.claims import claim_next_step, claim_step, end_run
+from taskloom.runtime.handles.held_step import HeldStep
 from taskloom.runtime.handles.plan import step
 from taskloom.runtime.handles.sync_claim import SyncClaim
 from taskloom.runtime.handles.tasks import (
@@ -34,9 +35,6 @@ from taskloom.runtime.handles.tasks import (
     wait_for_end,
 )
 
-if TYPE_CHECKING:
-    from taskloom.runtime.sync_board import SyncBoard
-
 
 class SyncTaskHandle:
     """One Task, by its id. `board.create_task` and `board.task` return it.
@@ -45,20 +43,17 @@ class SyncTaskHandle:
     does not exist is refused at the first call.
     """
 
-    def __init__(self, board: "SyncBoard", task_id: TaskId, actor: Actor) -> None:
+    def __init__(self, board: BoardAccess, task_id: TaskId, actor: Actor) -> None:
         """Act for the owner of the plan."""
         self.task_id = task_id
         self._board = board
-        self._access = BlockingAccess(board)
         self.actor = actor
 
     # The plan.
 
     def update(self, *operations: Operation) -> Receipt:
         """Change the plan: all operations in order, or none."""
-        return self._board.send(
-            UpdateBoard(task_id=self.task_id, operations=operations), self.actor
-        )
+        return self._send(UpdateBoard(task_id=self.task_id, operations=operations))
 
     def add_step(
         self,
@@ -96,33 +91,40 @@ class SyncTaskHandle:
     def complete(self, summary: str | None = None) -> Receipt:
         """Complete the Task. Every required step must be completed."""
         command = CompleteTask(task_id=self.task_id, result_summary=summary)
-        return self._board.send(command, self.actor)
+        return self._send(command)
 
     def fail(self, reason: str | None = None) -> Receipt:
         """End the Task as failed, its open steps with it."""
-        return self._board.send(FailTask(task_id=self.task_id, reason=reason), self.actor)
+        return self._send(FailTask(task_id=self.task_id, reason=reason))
 
     def cancel(self, reason: str | None = None) -> Receipt:
         """End the Task as no longer wanted, its open steps with it."""
-        return self._board.send(CancelTask(task_id=self.task_id, reason=reason), self.actor)
+        return self._send(CancelTask(task_id=self.task_id, reason=reason))
 
     # What it looks like.
 
     def view(self) -> TaskView:
         """Return the Task with all its steps, as it is now."""
-        return self._board.get(self.task_id, self.actor)
+        return run_blocking(self._board.get(self.task_id, self.actor))
 
     def steps(self, status: StepStatus | Iterable[StepStatus] | None = None) -> list[StepView]:
         """Return all steps, or those of one or several statuses, in plan order."""
-        return run_blocking(list_step_views(self._access, self.task_id, self.actor, status))
+        return run_blocking(list_step_views(self._board, self.task_id, self.actor, status))
 
     def follow(self, after: Seq = 0) -> Generator[Record]:
         """Yield every event after line `after`, first the recorded ones, until the Task ends."""
-        return self._board.follow(self.task_id, after=after)
+        records = self._board.follow(self.task_id, after=after)
+        try:
+            while True:
+                yield run_blocking(anext(records))
+        except StopAsyncIteration:
+            return
+        finally:
+            run_blocking(records.aclose())
 
     def wait(self) -> TaskView:
         """Return the Task as it is when it has ended, whoever ends it."""
-        return run_blocking(wait_for_end(self._access, self.task_id, self.actor))
+        return run_blocking(wait_for_end(self._board, self.task_id, self.actor))
 
     # Its steps.
 
@@ -132,10 +134,10 @@ class SyncTaskHandle:
         Raises:
             RefusedError: The step is not ready, or another run has it.
         """
-        pool = run_blocking(pool_of(self._access, self.task_id, step_id, self.actor))
+        pool = run_blocking(pool_of(self._board, self.task_id, step_id, self.actor))
         run = self._new_run(worker, pool)
         try:
-            return SyncClaim(self._board, run_blocking(claim_step(self._access, run, step_id)))
+            return SyncClaim(self._board, run_blocking(claim_step(self._board, run, step_id)))
         except RefusedError:
             raise
         except BaseException:
@@ -152,7 +154,7 @@ class SyncTaskHandle:
         """
         run = self._new_run(worker, pool)
         try:
-            held: HeldStep | None = run_blocking(claim_next_step(self._access, run, wait=wait))
+            held: HeldStep | None = run_blocking(claim_next_step(self._board, run, wait=wait))
         except RefusedError:
             raise
         except BaseException:
@@ -173,9 +175,12 @@ class SyncTaskHandle:
     def _abandon(self, run: Actor) -> None:
         """End a run that was interrupted while it claimed: it may hold a step."""
         try:
-            run_blocking(end_run(self._access, self.task_id, run, RunOutcome.CANCELLED))
+            run_blocking(end_run(self._board, self.task_id, run, RunOutcome.CANCELLED))
         except TaskloomError:
             return  # The lease will run out.
+
+    def _send(self, command: Command) -> Receipt:
+        return run_blocking(self._board.send(command, self.actor))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.task_id}>"

@@ -1,7 +1,6 @@
 """One Task for asynchronous callers: change its plan, claim its steps, wait for its end."""
 
 from collections.abc import AsyncGenerator, Iterable
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -25,8 +24,10 @@ from taskloom.board.validation import JsonData
 from taskloom.errors import RefusedError, TaskloomError
 from taskloom.ids import AgentId, PoolId, Seq, StepId, TaskId
 from taskloom.runtime.follow import Record
+from taskloom.runtime.handles.access import BoardAccess
 from taskloom.runtime.handles.claim import Claim
-from taskloom.runtime.handles.held_step import HeldStep, claim_next_step, claim_step, end_run
+from taskloom.runtime.handles.claims import claim_next_step, claim_step, end_run
+from taskloom.runtime.handles.held_step import HeldStep
 from taskloom.runtime.handles.plan import step
 from taskloom.runtime.handles.tasks import (
     list_step_views,
@@ -34,9 +35,6 @@ from taskloom.runtime.handles.tasks import (
     pool_of,
     wait_for_end,
 )
-
-if TYPE_CHECKING:
-    from taskloom.runtime.board import Board
 
 
 class TaskHandle:
@@ -46,7 +44,7 @@ class TaskHandle:
     does not exist is refused at the first call.
     """
 
-    def __init__(self, board: "Board", task_id: TaskId, actor: Actor) -> None:
+    def __init__(self, board: BoardAccess, task_id: TaskId, actor: Actor) -> None:
         """Act for the owner of the plan."""
         self.task_id = task_id
         self._board = board

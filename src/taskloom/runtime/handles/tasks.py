@@ -1,4 +1,4 @@
-"""What board and Task handles do, for asynchronous and blocking callers alike."""
+"""What boards and Task handles do, for both kinds of callers."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import aclosing

@@ -124,8 +124,9 @@ def test_another_default_pool_needs_no_pools_section(tmp_path: Path) -> None:
         ("[agents]\nchild_cancel_timout_ms = 1", "agents.child_cancel_timout_ms",
          ["Did you mean child_cancel_timeout_ms"]),
         ("[run.allow]\nreads = []", "run.allow.reads", ["Known: run, write"]),
-        ("[run.allow]\nrun = ['make', 'git \"diff']", "run.allow.run[1]", ["no closing quotation"]),
-        ("[run.allow]\nrun = [' ']", "run.allow.run[0]", ["would allow nothing"]),
+        ("[run.allow]\nrun = ['make', 'git \"diff']", "run.allow.run[1]", ["open quote"]),
+        ("[run.allow]\nrun = [' ']", "run.allow.run[0]", ["list of words"]),
+        ("[run.allow]\nrun = ['**']", "run.allow.run[0]", ["name the program"]),
         ("[[pools]]\npool_id = 'a'\n[[pools.workers]]\nagent_id = 'x'",
          "pools[0].workers[0].agent_id", ["unknown key"]),
         ("[executors.x]\ntype = 'process'\ncommand = ['a']\nargs = []", "executors.x.args", []),
@@ -208,7 +209,8 @@ def test_the_path_of_a_script_is_relative_to_the_project(tmp_path: Path) -> None
 
 
 ALLOW = AllowConfig(
-    write=("src/**", "*.md", "docs/**/*.txt", "a?.py"), run=("make test", "'git' diff", "'")
+    write=("src/**", "*.md", "docs/**/*.txt", "a?.py"),
+    run=("make test", ("git", "diff"), ("pytest", "**"), ("ls", "*")),
 )
 
 
@@ -226,13 +228,19 @@ ALLOW = AllowConfig(
         (PermissionRequest("write", "a/.py"), False),
         (PermissionRequest("write", "src/.env", secret=True), False),
         (PermissionRequest("read_secret", "src/.env", secret=True), False),
-        (PermissionRequest("run", ".", ("make", "test")), True),
-        (PermissionRequest("run", ".", ("make", "test", "-k", "x")), True),
-        (PermissionRequest("run", ".", ("make", "tests")), False),
-        (PermissionRequest("run", ".", ("make",)), False),
-        (PermissionRequest("run", ".", ("git", "diff")), True),
-        (PermissionRequest("run", ".", ("sh", "-c", "make test")), False),
-        (PermissionRequest("run", ".", ()), False),
+        (PermissionRequest("run", command=("make", "test")), True),
+        (PermissionRequest("run", command=("make", "test"), directory="vendor"), False),
+        (PermissionRequest("run", command=("make", "test", "-k", "x")), False),
+        (PermissionRequest("run", command=("make", "test", "--eval=$(shell id)")), False),
+        (PermissionRequest("run", command=("make", "tests")), False),
+        (PermissionRequest("run", command=("make",)), False),
+        (PermissionRequest("run", command=("git", "diff")), True),
+        (PermissionRequest("run", command=("git", "diff", "--output=/outside")), False),
+        (PermissionRequest("run", command=("pytest", "-x", "tests")), True),
+        (PermissionRequest("run", command=("ls", "src")), True),
+        (PermissionRequest("run", command=("ls", "-la")), False),
+        (PermissionRequest("run", command=("sh", "-c", "make test")), False),
+        (PermissionRequest("run", command=()), False),
     ],
 )
 def test_the_allow_list_covers_its_entries_and_no_more(
@@ -240,9 +248,3 @@ def test_the_allow_list_covers_its_entries_and_no_more(
 ) -> None:
     assert is_allowed(ALLOW, request_) is allowed
     assert not is_allowed(AllowConfig(), request_)
-
-
-def test_a_pattern_for_all_files_does_not_cover_the_list_itself() -> None:
-    everything = AllowConfig(write=("**",))
-    assert is_allowed(everything, PermissionRequest("write", "src/a.py"))
-    assert not is_allowed(everything, PermissionRequest("write", "taskloom.toml"))

@@ -152,5 +152,51 @@ def test_no_tool_writes_to_the_state_directory_by_any_name(
 
 def test_what_only_looks_like_the_state_directory_may_be_written(tmp_path: Path) -> None:
     plain(tmp_path)
-    assert write_with_every_permission(tmp_path, ".taskloom", "src/.taskloom/x")
+    assert write_with_every_permission(tmp_path, ".taskloom", "src/taskloom/x")
     assert write_with_every_permission(tmp_path, ".taskloom", ".taskloom-notes")
+
+
+@pytest.mark.spec("SE-104", "SE-105")
+@pytest.mark.parametrize("path", ["taskloom.toml", ".git/hooks/pre-commit", ".vscode/tasks.json"])
+async def test_a_protected_file_is_asked_about_whatever_was_allowed(
+    tmp_path: Path, path: str
+) -> None:
+    def request(path: str) -> PermissionRequest:
+        return PermissionRequest("write", path, target=str(tmp_path / path))
+
+    policy = PermissionPolicy(
+        allows=lambda _: True, allow_all=True, state_dir=tmp_path / ".taskloom"
+    )
+    person = Person("session")
+    assert await policy.decide("ann", request("notes.txt"), None)
+    assert not await policy.decide("ann", request(path), person), "the answer was not offered"
+    person.answer = "once"
+    assert await policy.decide("ann", request(path), person)
+    assert person.asked == [f"ann wants to write {path} (which decides what runs here)"] * 2
+    decision = await policy.answer("ann", request(path), None)
+    assert not decision
+    assert "Nobody could be asked" in decision.reason
+
+
+@pytest.mark.spec("SE-104")
+async def test_a_command_is_granted_in_its_directory_alone() -> None:
+    policy, person = PermissionPolicy(), Person("session")
+    for directory in (".", "vendor", "."):
+        request = PermissionRequest("run", command=("./test.sh",), directory=directory)
+        assert await policy.decide("ann", request, person)
+    assert person.asked == [
+        "ann wants to run: ./test.sh",
+        "ann wants to run in vendor: ./test.sh",
+    ]
+
+
+@pytest.mark.spec("SE-204")
+async def test_a_command_in_a_sandbox_needs_no_question_and_leaving_it_does() -> None:
+    policy, person = PermissionPolicy(), Person("once")
+    command = ("make", "test")
+    inside = PermissionRequest("run", command=command, sandbox="bubblewrap")
+    assert await policy.decide("ann", inside, person)
+    assert person.asked == []
+    outside = PermissionRequest("run", command=command, leaves_sandbox=True)
+    assert await policy.decide("ann", outside, person)
+    assert person.asked == ["ann wants to run outside the sandbox: make test"]

@@ -18,6 +18,7 @@ from taskloom.app.pools import build_pools
 from taskloom.app.session_host import HostOptions
 from taskloom.config import (
     AcpExecutorConfig,
+    CallableConfig,
     find_definition,
     is_allowed,
     load_config,
@@ -27,7 +28,14 @@ from taskloom.errors import ConfigError
 from taskloom.middleware import ToolReduction
 from taskloom.orchestrator import AgentExecutor, Executor, Pool
 from taskloom.orchestrator.executors.agent import MakeTools
-from taskloom.session import RETRY, Asker, PermissionPolicy, SessionDirectory, tool_reduction
+from taskloom.session import (
+    RETRY,
+    Asker,
+    PermissionPolicy,
+    ProtectedPaths,
+    SessionDirectory,
+    tool_reduction,
+)
 
 _ACP_EXECUTOR: Final = "taskloom.orchestrator.executors.acp"
 
@@ -81,7 +89,26 @@ class Project:
             allows=partial(is_allowed, self.config.run.allow),
             allow_all=allow_all,
             state_dir=session.project / session.state_dir,
+            protected=ProtectedPaths(
+                self.root, state_dir=session.state_dir, also=self._named_paths()
+            ),
         )
+
+    def _named_paths(self) -> list[Path]:
+        """Return the files of the project that its configuration names to be run or read."""
+        config = self.config
+        named = [Path(config.agents.definitions_dir)]
+        for executor in config.executors.values():
+            if isinstance(executor, CallableConfig):
+                module = executor.target.partition(":")[0].replace(".", "/")
+                named += [Path(f"{module}.py"), Path(module)]
+            else:
+                named += [
+                    Path(executor.cwd, word)
+                    for word in executor.command
+                    if "/" in word or "." in word
+                ]
+        return named
 
     def reduction(self, session: SessionDirectory) -> ToolReduction:
         """Return the middleware that saves long tool results in the session's directory."""

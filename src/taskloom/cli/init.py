@@ -29,7 +29,7 @@ _CONFIG: Final = """\
 [run]
 language = "{language}"
 # What workers may do without asking. Files that look like secrets always need an answer.
-# allow = {{ write = ["src/**"], run = ["make test"] }}
+# allow = {{ write = ["src/**"], run = [["make", "test"]] }}
 
 # A pool is a group of workers. A step without a pool goes to `default`.
 [[pools]]

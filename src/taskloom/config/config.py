@@ -88,8 +88,9 @@ class AllowConfig(Section, frozen=True):
 
     write: tuple[Text, ...] = ()
     """Patterns of files that may be written, such as `src/**` or `*.md`."""
-    run: tuple[Text, ...] = ()
-    """Prefixes of commands that may be run, in whole words, such as `make test`."""
+    run: tuple[Text | tuple[Text, ...], ...] = ()
+    """Commands that may be run in the project's directory, such as `["make", "test"]`: `*` is one
+    more argument that is no option, `**` any further arguments."""
 
 
 class RunConfig(Section, frozen=True):

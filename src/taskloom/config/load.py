@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from taskloom.config.config import (
 )
 from taskloom.config.hints import suggest, unknown_keys
 from taskloom.errors import ConfigError
+from taskloom.session.allow_rules import read_rule
 
 MODEL_VARIABLE: Final = "TASKLOOM_MODEL"
 """The environment variable that names the default model."""
@@ -142,14 +142,12 @@ def _check(path: Path, config: Config) -> None:
 
 
 def _check_allow(path: Path, config: Config) -> None:
-    for index, prefix in enumerate(config.run.allow.run):
+    for index, rule in enumerate(config.run.allow.run):
+        where = f"run.allow.run[{index}]"
         try:
-            words = shlex.split(prefix)
-        except ValueError as error:
-            reason = f"is not a valid command: {str(error).lower()}."
-            raise _wrong(path, f"run.allow.run[{index}]", reason) from error
-        if not words:
-            raise _wrong(path, f"run.allow.run[{index}]", "is empty and would allow nothing.")
+            read_rule(rule, where)
+        except ConfigError as error:
+            raise _wrong(path, where, error.message.removeprefix(f"{where}: ")) from error
 
 
 def _is_url(text: str) -> bool:

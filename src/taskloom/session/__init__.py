@@ -14,6 +14,7 @@ from taskloom.session.permissions import (
     ToolRequest,
     allow_nothing,
 )
+from taskloom.session.protected_paths import ProtectedPaths
 from taskloom.session.store import SessionStore, new_session_id, title_of
 from taskloom.session.transcript import (
     CommandRecord,
@@ -37,6 +38,7 @@ __all__ = [
     "MessageRecord",
     "PermissionPolicy",
     "PromptRecord",
+    "ProtectedPaths",
     "Question",
     "Record",
     "RewriteRecord",

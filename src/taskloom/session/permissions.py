@@ -4,19 +4,21 @@ Every interface uses this policy. An interface implements `Asker` alone: it show
 returns the answer. Silence, a closed client and an unknown answer are a no.
 
 A write into the state directory is refused without a question. What the configuration allows, and
-what the person allowed for this session, needs none. Secrets are asked about every time.
+what the person allowed for this session, needs none; nor does a command that a sandbox confines.
+Secrets and protected files (see `protected_paths`) are asked about each time, whatever was allowed.
 """
 
 import asyncio
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from taskloom.agent.workspace import PermissionRequest, Permit
+from taskloom.agent.workspace import Decision, PermissionRequest, Permit
 from taskloom.ids import StepId
+from taskloom.session.protected_paths import ProtectedPaths
 
 Answer: TypeAlias = Literal["once", "session", "no"]
 """`session` allows what `Question.for_session` says until the session's process ends."""
@@ -41,6 +43,8 @@ class Question(Struct, frozen=True, kw_only=True):
     request: Request
     step_id: StepId = ""
     """The step that the worker holds; empty for an agent that holds none."""
+    protected: bool = False
+    """Whether it is about a file that decides what runs."""
 
     @property
     def text(self) -> str:
@@ -53,16 +57,22 @@ class Question(Struct, frozen=True, kw_only=True):
         match self.request:
             case ToolRequest(tool):
                 return f"call the tool {tool}"
-            case PermissionRequest(action="run", command=command):
-                return f"run: {shlex.join(command)}"
+            case PermissionRequest(action="run", command=command, directory=directory):
+                where = "" if directory == "." else f" in {directory}"
+                outside = " outside the sandbox" if self.request.leaves_sandbox else ""
+                return f"run{where}{outside}: {shlex.join(command)}"
             case PermissionRequest(action="write", path=path, secret=secret):
-                return f"write {path}{' (which looks like a secret)' if secret else ''}"
+                why = " (which looks like a secret)" if secret else ""
+                why += " (which decides what runs here)" if self.protected else ""
+                return f"write {path}{why}"
             case PermissionRequest(path=path):
                 return f"read {path}, which looks like a secret"
 
     @property
     def grant(self) -> Grant | None:
         """What an answer for the session covers; None if there is no such answer."""
+        if self.protected:
+            return None
         match self.request:
             case ToolRequest(tool):
                 return ("tool", tool)
@@ -70,8 +80,8 @@ class Question(Struct, frozen=True, kw_only=True):
                 return None
             case PermissionRequest(action="write"):
                 return ("write",)
-            case PermissionRequest(command=command):
-                return ("run", *command)
+            case PermissionRequest(command=command, directory=directory, leaves_sandbox=leaves):
+                return ("run outside" if leaves else "run", directory, *command)
 
     @property
     def for_session(self) -> str:
@@ -82,9 +92,10 @@ class Question(Struct, frozen=True, kw_only=True):
             case ("tool", tool):
                 return f"calling the tool {tool}"
             case ("write", *_):
-                return "writing files of this project"
-            case (_, *command):
-                return f"this command: {shlex.join(command)}"
+                return "writing files of this project, but not those that decide what runs"
+            case (_, directory, *command):
+                where = "" if directory == "." else f" in {directory}"
+                return f"this command{where}: {shlex.join(command)}"
             case _:
                 raise AssertionError(self.grant)
 
@@ -106,6 +117,13 @@ def allow_nothing(_: PermissionRequest) -> bool:
     return False
 
 
+_STATE: Final = "Taskloom's own state cannot be changed by tools."
+_NOBODY: Final = (
+    "Nobody could be asked. To allow it beforehand, add a rule to [run.allow] of taskloom.toml; "
+    "secrets and protected files need a person who answers."
+)
+
+
 def _no_step(_: str) -> StepId:
     return ""
 
@@ -119,14 +137,20 @@ class PermissionPolicy:
         allows: Allows = allow_nothing,
         allow_all: bool = False,
         state_dir: Path | None = None,
+        protected: ProtectedPaths | None = None,
     ) -> None:
         """Start without grants.
 
         Args:
             allows: what the configuration allows without a question.
-            allow_all: allow everything but secrets without a question.
+            allow_all: allow everything but secrets and protected files without a question.
             state_dir: the directory that no tool may write to, since it holds what happened.
+            protected: the files that decide what runs; by default the usual ones of the project
+                that the state directory is in.
         """
+        if protected is None and state_dir is not None:
+            protected = ProtectedPaths(state_dir.parent, state_dir=state_dir.name)
+        self._protected = protected
         self._allows = allows
         self._allow_all = allow_all
         self._state_dir = state_dir
@@ -138,29 +162,38 @@ class PermissionPolicy:
     def permit(self, who: str, asker: Asker | None) -> Permit:
         """Return the permit for one agent's workspace tools; without an asker nobody is asked."""
 
-        async def permit(request: PermissionRequest) -> bool:
-            return await self.decide(who, request, asker)
+        async def permit(request: PermissionRequest) -> Decision:
+            return await self.answer(who, request, asker)
 
         return permit
 
     async def decide(self, who: str, request: Request, asker: Asker | None) -> bool:
-        """Tell whether a request is allowed; ask the person if neither list nor grant decides."""
+        """Return whether a request is allowed; see `answer`."""
+        return (await self.answer(who, request, asker)).allowed
+
+    async def answer(self, who: str, request: Request, asker: Asker | None) -> Decision:
+        """Answer a request, with a reason for a no; ask the person if nothing else decides."""
         if self._writes_state(request):
-            return False
-        question = Question(who=who, request=request, step_id=self.find_step(who))
+            return Decision(False, _STATE)
+        question = Question(
+            who=who,
+            request=request,
+            step_id=self.find_step(who),
+            protected=self._is_protected(request),
+        )
         if self._is_allowed(question):
-            return True
+            return Decision(True)
         if asker is None:
-            return False
+            return Decision(False, _NOBODY)
         # One question at a time: the answer to the one before may cover this one.
         async with self._one_at_a_time:
             if self._is_allowed(question):
-                return True
+                return Decision(True)
             answer = await asker.ask(question)
         if answer == "session" and question.grant is not None:
             self._grants.add(question.grant)
-            return True
-        return answer == "once"  # An answer that was not offered is a no.
+            return Decision(True)
+        return Decision(answer == "once")  # An answer that was not offered is a no.
 
     def _is_allowed(self, question: Question) -> bool:
         if question.grant is None:
@@ -170,7 +203,13 @@ class PermissionPolicy:
         request = question.request
         if isinstance(request, ToolRequest):
             return self._allow_all
-        return self._allow_all or self._allows(request)
+        return bool(request.sandbox) or self._allow_all or self._allows(request)
+
+    def _is_protected(self, request: Request) -> bool:
+        """Return whether a write is to a file that decides what runs."""
+        if self._protected is None or isinstance(request, ToolRequest):
+            return False
+        return request.action == "write" and self._protected.covers(Path(request.target))
 
     def _writes_state(self, request: Request) -> bool:
         """Tell whether a write leads into the state directory: by a link, or in another case."""

@@ -39,6 +39,10 @@ class Decision(Struct, frozen=True):
     allowed: bool
     reason: str = ""
 
+    def __bool__(self) -> bool:
+        """Return whether it is a yes: `if await permit(request)` must not take a no for one."""
+        return self.allowed
+
 
 Permit: TypeAlias = Callable[[PermissionRequest], Awaitable["bool | Decision"]]
 """Returns whether the action is allowed. It may ask a person, also with `interrupt`."""

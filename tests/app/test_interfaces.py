@@ -142,7 +142,7 @@ async def test_run_is_refused_while_an_editor_hosts_the_session_and_resumes_it_a
         code, out, err = await ended(resumed)
     assert code == 0, out + err
     lines = [json.loads(line) for line in out.splitlines()]
-    assert lines[0]["given_back"] == ["make/one"]
+    assert lines[0]["released_steps"] == ["make/one"]
     assert lines[-1]["text"] == "It is made."
     assert without_details(events(project, session_id)) == [
         one for one in RELEASED_ONCE if one != "task_step_ready"

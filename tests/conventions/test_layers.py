@@ -44,7 +44,6 @@ PAST_THE_PACKAGE = {
     "taskloom.board.validation": "to be exported by its package",
     "taskloom.board.views": "to be exported by its package",
     "taskloom.config.allow_list": "to be exported by its package",
-    "taskloom.log.disk": "to be exported by its package",
     "taskloom.orchestrator.executors.agent": "to be exported by its package",
     "taskloom.orchestrator.prompt.worker_texts": "to be exported by its package",
     "taskloom.orchestrator.settings": "to be exported by its package",

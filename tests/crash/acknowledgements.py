@@ -24,8 +24,7 @@ from taskloom.board import (
 )
 from taskloom.codec import Line, Replay, decode, find_committed_prefix
 from taskloom.errors import StorageError
-from taskloom.log import Disk, JsonlLog
-from taskloom.log.disk import READ_WRITE
+from taskloom.log import READ_WRITE, Disk, JsonlLog
 from taskloom.runtime import SyncBoard, TaskWriters
 from taskloom.testing import Crashed, FakeClock, MemoryDisk
 from tests.crash.known_logs import BOSS, updating, worker

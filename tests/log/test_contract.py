@@ -5,8 +5,7 @@ from typing import Final
 
 import pytest
 
-from taskloom.log import Durability, JsonlLog, Log, MemoryLog
-from taskloom.log.disk import READ_WRITE
+from taskloom.log import READ_WRITE, Durability, JsonlLog, Log, MemoryLog
 from taskloom.testing import LogContract, MemoryDisk
 
 SESSION: Final = Path("/project/.taskloom/tasks/s1")

@@ -1,7 +1,7 @@
-"""The core: what a Task is, what may be asked of it, and what then happens.
+"""The core: Tasks, the commands that change them, and the events that record the changes.
 
-Standard library only; no clock, no loop, no disk. `decide` says yes or no, `evolve` is the
-only place that changes state.
+Standard library only; no clock, no loop, no disk. `decide` accepts or refuses a command, `evolve`
+is the only place that changes state.
 """
 
 from taskloom.board.actor import Actor, Role, Scope, require_orchestrator, require_sight

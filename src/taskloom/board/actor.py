@@ -1,4 +1,4 @@
-"""Who sends a command, and which commands an agent of each role may send.
+"""The actor that sends a command, and which commands an agent of each role may send.
 
 The host of a run makes its actor from the run itself. Nothing that a model sends is part of it.
 """
@@ -27,20 +27,20 @@ class Role(StrEnum):
 
 @define(frozen=True, kw_only=True)
 class Scope:
-    """What one dispatch lets a worker run see: a Task, a pool, maybe some steps of it."""
+    """What a dispatched worker run may see: a Task, a pool, perhaps only some steps of it."""
 
     task_id: TaskId
     worker_pool_id: PoolId
     allowed_step_ids: frozenset[StepId] | None = None
-    """None is no limit; an empty set would be a run with nothing to do, and is refused."""
+    """None is no limit. An empty set is refused: such a run would have nothing to do."""
 
     def __post_init__(self) -> None:
-        """Refuse an empty set where it is written, not at the first claim."""
+        """Refuse an empty set here, and not at the first claim."""
         if self.allowed_step_ids is None:
             return
         if isinstance(self.allowed_step_ids, str):
             refuse("$.allowed_step_ids", "must be a list of step ids, not a string.")
-        # Any collection will do; repeats are folded.
+        # Any collection is accepted; repeats are removed.
         if not isinstance(self.allowed_step_ids, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
             refuse("$.allowed_step_ids", "must be a list of step ids.")
         object.__setattr__(self, "allowed_step_ids", frozenset(self.allowed_step_ids))
@@ -52,7 +52,7 @@ class Scope:
             )
 
     def allows(self, step_id: StepId) -> bool:
-        """Tell whether the step is within the named ones."""
+        """Return whether the run may see the step."""
         return self.allowed_step_ids is None or step_id in self.allowed_step_ids
 
 
@@ -65,10 +65,10 @@ class Actor:
     session_id: SessionId
     role: Role
     scope: Scope | None = None
-    """A worker's; a worker without one may touch nothing."""
+    """For a worker; without one it may neither read nor change a Task."""
 
     def __post_init__(self) -> None:
-        """Refuse names that a log could not hold."""
+        """Refuse names that a log cannot hold."""
         for name in ("agent_id", "run_id", "session_id"):
             text(getattr(self, name), f"$.actor.{name}", most_bytes=_NAME_BYTES_MAX, empty=False)
         if not isinstance(self.role, Role):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything

@@ -1,4 +1,4 @@
-"""What a worker of a pool can claim now, and whether it is worth waiting for more."""
+"""The steps that a worker of a pool can claim now, and whether more may become ready."""
 
 from itertools import islice
 from typing import NamedTuple
@@ -34,17 +34,17 @@ def find_claimable(task: Task, pool: PoolId, limit: int = 16) -> Claimable:
 def _more_may_come(task: Task, pool: PoolId) -> bool:
     index = task.index
     if not any(task.counts[status] for status in ALIVE):
-        return False  # Nothing moves any more.
+        return False  # No step can change any more.
     if next(index.walk((pool,), HELD, _any_step), None) is not None:
         return True
-    # What moves is in other pools: only now is it necessary to look at the graph.
+    # Only steps of other pools can change: now the graph decides.
     completable: dict[StepId, bool] = {}
     pending = index.walk((pool,), {StepStatus.PENDING}, _any_step)
     return any(_is_completable(task, step_id, completable) for step_id in pending)
 
 
 def _is_completable(task: Task, wanted: StepId, known: dict[StepId, bool]) -> bool:
-    """Return whether a step can be completed as the plan is; remember that of all below it."""
+    """Return whether a step can complete with this plan; remember the answer for all below it."""
     stack = [wanted]
     while stack:
         step = task.steps[stack[-1]]

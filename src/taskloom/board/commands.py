@@ -1,4 +1,4 @@
-"""What may be asked of one Task. Each command names its Task and carries nothing of the actor."""
+"""The commands. Each names its Task; the actor is passed beside it."""
 
 from enum import StrEnum
 from typing import TypeAlias
@@ -12,7 +12,7 @@ from taskloom.ids import CommandId, Seq, StepId, TaskId
 
 @define(frozen=True, kw_only=True)
 class CreateTask:
-    """Make a new Task with its whole DAG. The caller chooses both of its names."""
+    """Create a Task with its whole DAG. The caller chooses its id and the name of its log."""
 
     task_id: TaskId
     wal_name: str
@@ -33,7 +33,7 @@ class UpdateBoard:
 
 @define(frozen=True, kw_only=True)
 class ClaimStep:
-    """Take a ready step for this run."""
+    """Claim a ready step for this run."""
 
     task_id: TaskId
     step_id: StepId
@@ -42,7 +42,7 @@ class ClaimStep:
 
 @define(frozen=True, kw_only=True)
 class UpdateStep:
-    """Write a step's execution state or result. For content there is `UpdateBoard`."""
+    """Set a step's status or result. `UpdateBoard` changes its content."""
 
     task_id: TaskId
     step_id: StepId
@@ -59,7 +59,7 @@ class UpdateStep:
 
 @define(frozen=True, kw_only=True)
 class CompleteTask:
-    """End the Task well."""
+    """End the Task as completed."""
 
     task_id: TaskId
     result_summary: str | None = None
@@ -68,7 +68,7 @@ class CompleteTask:
 
 @define(frozen=True, kw_only=True)
 class FailTask:
-    """End the Task as given up; open steps fail with it."""
+    """End the Task as failed; open steps fail with it."""
 
     task_id: TaskId
     reason: str | None = None
@@ -77,7 +77,7 @@ class FailTask:
 
 @define(frozen=True, kw_only=True)
 class CancelTask:
-    """End the Task as no longer wanted; open steps are cancelled with it."""
+    """End the Task as cancelled; open steps are cancelled with it."""
 
     task_id: TaskId
     reason: str | None = None
@@ -85,7 +85,7 @@ class CancelTask:
 
 
 class RunOutcome(StrEnum):
-    """How a worker run ended; the reason its unfinished step fails with."""
+    """How a worker run ended: the reason of its unfinished step's failure."""
 
     FINISHED = "worker_finished_without_terminal_step_status"
     CANCELLED = "worker_cancelled"
@@ -95,7 +95,7 @@ class RunOutcome(StrEnum):
 
 @define(frozen=True, kw_only=True)
 class EndRun:
-    """Say that the actor's run has ended. The step it still holds, if any, fails."""
+    """Report that the actor's run has ended. The step that it still holds, if any, fails."""
 
     task_id: TaskId
     outcome: RunOutcome = RunOutcome.FINISHED
@@ -104,7 +104,7 @@ class EndRun:
 
 @define(frozen=True, kw_only=True)
 class RenewLease:
-    """Say that the actor's run is alive. Sent by its host, so that a long thought loses nothing."""
+    """Renew the lease of the actor's run. Its host sends this while the run is busy."""
 
     task_id: TaskId
     step_id: StepId
@@ -114,7 +114,7 @@ class RenewLease:
 
 @define(frozen=True, kw_only=True)
 class ExpireLeases:
-    """Take back the steps whose lease has ended. Anybody may notice; one writes it."""
+    """Return the steps whose lease has ended to the plan. Any process may send this."""
 
     task_id: TaskId
     command_id: CommandId | None = None
@@ -131,4 +131,4 @@ Command: TypeAlias = (
     | RenewLease
     | ExpireLeases
 )
-"""What may be asked of a Task that is there. `CreateTask` stands apart: it has none yet."""
+"""Every command to an existing Task; `CreateTask` has none yet."""

@@ -1,8 +1,8 @@
-"""What happened: one class for each event, with the fields of its payload in the log.
+"""The events: one class for each type, with the fields of its payload in the log.
 
-A class holds the payload alone. The step it concerns, the moment and the sequence number
-belong to the line around it and are handed to `evolve` beside it. The codec reads lines
-straight into these classes, so a field's name here is its name in the log.
+A class holds the payload alone. The step, the time and the sequence number are fields of the line
+around it, and `evolve` takes them as arguments. The codec decodes lines into these classes, so a
+field's name here is its name in the log.
 """
 
 from dataclasses import field
@@ -17,7 +17,7 @@ from taskloom.ids import StepId
 
 @define(kw_only=True)
 class StepSnapshot:
-    """A step as it stands in `task_created`: its content; what is absent has its default."""
+    """The content of a step in `task_created`; a missing field has its default."""
 
     step_id: StepId
     title: str
@@ -52,7 +52,7 @@ class TaskCreated:
 
 @define()
 class TaskRunning:
-    """Core saw a step that is ready, claimed or running."""
+    """A step is ready, claimed or running."""
 
     type: ClassVar[EventType] = EventType.TASK_RUNNING
     previous_status: TaskStatus
@@ -62,10 +62,10 @@ class TaskRunning:
 
 @define()
 class TaskUpdated:
-    """The operations of one update, as they were asked for.
+    """The operations of one update, as they were sent.
 
-    Content and topology change with this event. Status changes that the operations ask for
-    (cancel, reopen, block) have events of their own after it.
+    Content and topology change with this event. Status changes (cancel, reopen, block) have events
+    of their own after it.
     """
 
     type: ClassVar[EventType] = EventType.TASK_UPDATED
@@ -75,7 +75,7 @@ class TaskUpdated:
 
 @define()
 class TaskBlocked:
-    """The Orchestrator stopped dispatch; steps stay as they are."""
+    """The Orchestrator blocked the Task: no step can be claimed."""
 
     type: ClassVar[EventType] = EventType.TASK_BLOCKED
     previous_status: TaskStatus
@@ -95,7 +95,7 @@ class TaskReopened:
 
 @define()
 class TaskCompleted:
-    """The end, well."""
+    """The Task was completed."""
 
     type: ClassVar[EventType] = EventType.TASK_COMPLETED
     result_summary: str | None = None
@@ -104,7 +104,7 @@ class TaskCompleted:
 
 @define()
 class TaskFailed:
-    """The end, given up."""
+    """The Task failed."""
 
     type: ClassVar[EventType] = EventType.TASK_FAILED
     reason: str | None = None
@@ -113,7 +113,7 @@ class TaskFailed:
 
 @define()
 class TaskCancelled:
-    """The end, no longer wanted."""
+    """The Task was cancelled."""
 
     type: ClassVar[EventType] = EventType.TASK_CANCELLED
     reason: str | None = None
@@ -122,7 +122,7 @@ class TaskCancelled:
 
 @define()
 class StepReady:
-    """Every dependency is completed; core alone says so."""
+    """Every dependency of the step is completed."""
 
     type: ClassVar[EventType] = EventType.STEP_READY
     previous_status: StepStatus
@@ -143,7 +143,7 @@ class StepClaimed:
 
 @define()
 class StepStarted:
-    """The holder began."""
+    """The holder started the step."""
 
     type: ClassVar[EventType] = EventType.STEP_STARTED
     previous_status: StepStatus
@@ -153,7 +153,7 @@ class StepStarted:
 
 @define()
 class StepUpdated:
-    """A note on the way, a renewed lease, or a fall from ready back to pending."""
+    """An intermediate result, a renewed lease, or a return from ready to pending."""
 
     type: ClassVar[EventType] = EventType.STEP_UPDATED
     previous_status: StepStatus
@@ -165,7 +165,7 @@ class StepUpdated:
 
 @define()
 class StepBlocked:
-    """The holder cannot go on; the Orchestrator must look."""
+    """The holder cannot continue; the Orchestrator must act."""
 
     type: ClassVar[EventType] = EventType.STEP_BLOCKED
     previous_status: StepStatus
@@ -176,7 +176,7 @@ class StepBlocked:
 
 @define()
 class StepCompleted:
-    """Done, for good."""
+    """The step was completed; that is final."""
 
     type: ClassVar[EventType] = EventType.STEP_COMPLETED
     previous_status: StepStatus
@@ -188,7 +188,7 @@ class StepCompleted:
 
 @define()
 class StepFailed:
-    """Given up; may be reopened by the Orchestrator."""
+    """The step failed; the Orchestrator may reopen it."""
 
     type: ClassVar[EventType] = EventType.STEP_FAILED
     previous_status: StepStatus
@@ -199,7 +199,7 @@ class StepFailed:
 
 @define()
 class StepCancelled:
-    """No longer wanted, for good."""
+    """The step was cancelled; that is final."""
 
     type: ClassVar[EventType] = EventType.STEP_CANCELLED
     previous_status: StepStatus
@@ -209,7 +209,7 @@ class StepCancelled:
 
 @define()
 class StepReopened:
-    """A blocked or failed step may be tried again."""
+    """A blocked or failed step returned to the plan."""
 
     type: ClassVar[EventType] = EventType.STEP_REOPENED
     previous_status: StepStatus
@@ -219,7 +219,7 @@ class StepReopened:
 
 @define()
 class StepLeaseExpired:
-    """The holder was not heard of in time."""
+    """The holder did not renew its lease in time."""
 
     type: ClassVar[EventType] = EventType.STEP_LEASE_EXPIRED
     previous_status: StepStatus
@@ -277,7 +277,7 @@ PAYLOADS: tuple[type[Payload], ...] = (
 
 
 class Event(NamedTuple):
-    """One event as `decide` returns it: what happened, and to which step."""
+    """One event as `decide` returns it: the payload, and the step that it changes."""
 
     payload: Payload
     step_id: StepId | None = None

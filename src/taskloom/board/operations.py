@@ -1,7 +1,7 @@
-"""The operations of one update: typed for those who write Python, dicts in the log.
+"""The operations of one update: classes in Python, objects in the log.
 
-`parse` is the only reader, for a model's call and for a line of the log alike; `dump` the
-only writer. A field that was not sent is absent in both: absent is not null.
+`parse` alone reads them, from a model's call and from a line of the log; `dump` alone writes them.
+A field that was not sent is absent in both: absent is not null.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from taskloom.ids import PoolId, StepId
 
 @define(frozen=True, kw_only=True)
 class NewStep:
-    """A step as it is asked for. Its status is core's business and cannot be given."""
+    """A step to add. The board sets its status."""
 
     step_id: StepId
     title: str
@@ -27,12 +27,12 @@ class NewStep:
     required: bool = True
     worker_pool_id: PoolId | None = None
     metadata: JsonData = None
-    """A JSON object for its worker: what to work on, in a form that a program reads."""
+    """A JSON object for its worker, in a form that a program reads."""
 
 
 @define(frozen=True, kw_only=True)
 class UpdateTask:
-    """Change the Task's own text, block it, or lift the block (`status=PENDING`)."""
+    """Change the Task's title or summary, block it, or unblock it (`status=PENDING`)."""
 
     op: ClassVar[str] = "update_task"
     title: str | None = None
@@ -83,7 +83,7 @@ class DeleteStep:
 
 @define(frozen=True, kw_only=True)
 class AddDependency:
-    """Make a step wait for another."""
+    """Make a step depend on another."""
 
     op: ClassVar[str] = "add_dependency"
     step_id: StepId
@@ -93,7 +93,7 @@ class AddDependency:
 
 @define(frozen=True, kw_only=True)
 class RemoveDependency:
-    """Let a step no longer wait for another."""
+    """Remove a dependency of a step."""
 
     op: ClassVar[str] = "remove_dependency"
     step_id: StepId
@@ -103,7 +103,7 @@ class RemoveDependency:
 
 @define(frozen=True, kw_only=True)
 class CancelStep:
-    """Cancel a pending or ready step, for good."""
+    """Cancel a pending or ready step; that is final."""
 
     op: ClassVar[str] = "cancel_step"
     step_id: StepId
@@ -112,7 +112,7 @@ class CancelStep:
 
 @define(frozen=True, kw_only=True)
 class ReopenStep:
-    """Let a blocked or failed step be tried again."""
+    """Return a blocked or failed step to the plan."""
 
     op: ClassVar[str] = "reopen_step"
     step_id: StepId
@@ -161,18 +161,18 @@ _ANY_FIELD: Final = (
     "fields",
     "depends_on_step_id",
 )
-"""The fields of all operations; each parser knows which of them are its own."""
+"""The fields of all operations; each parser accepts some of them."""
 
 
 def parse(value: object, path: str, rules: Rules) -> Operation:
-    """Read one operation."""
+    """Parse one operation."""
     given = validation.fields(value, path, required=("op",), optional=_ANY_FIELD)
     name = validation.one_of(given["op"], f"{path}.op", NAMES)
     return _PARSERS[name](value, path, rules)
 
 
 def parse_step(value: object, path: str, rules: Rules) -> NewStep:
-    """Read a step as it is asked for."""
+    """Parse a step to add."""
     given = validation.fields(value, path, required=("step_id", "title"), optional=STEP_FIELDS[1:])
     pool = given.get("worker_pool_id")
     return NewStep(
@@ -187,7 +187,7 @@ def parse_step(value: object, path: str, rules: Rules) -> NewStep:
 
 
 def trimmed(raw: Mapping[str, object]) -> dict[str, object] | None:
-    """Return a recorded operation without what only a later version knows; None if that is all."""
+    """Return a recorded operation without fields of later versions; None if nothing is left."""
     known = {name: value for name, value in raw.items() if name == "op" or name in _ANY_FIELD}
     for name, names in (("step", ("step_id", *STEP_FIELDS)), ("fields", STEP_FIELDS)):
         inner = known.get(name)
@@ -200,7 +200,7 @@ def trimmed(raw: Mapping[str, object]) -> dict[str, object] | None:
 
 
 def dump(operation: Operation) -> dict[str, object]:
-    """Write one operation, leaving out what was not asked for."""
+    """Return one operation as JSON, without the fields that were not sent."""
     raw: dict[str, object] = {"op": operation.op}
     for item in fields(operation):
         value = getattr(operation, item.name)
@@ -214,7 +214,7 @@ def dump(operation: Operation) -> dict[str, object]:
 
 
 def dump_step(step: NewStep) -> dict[str, object]:
-    """Write a new step, leaving out what has its default."""
+    """Return a new step as JSON, without the fields that have their default."""
     raw: dict[str, object] = {"step_id": step.step_id, "title": step.title}
     if step.summary:
         raw["summary"] = step.summary

@@ -1,4 +1,4 @@
-"""Questions about one Task's steps: which ones, a page at a time, in order of creation."""
+"""Queries of one Task's steps, a page at a time, in order of creation."""
 
 from collections.abc import Callable, Collection, Iterator, Set
 from itertools import islice
@@ -14,7 +14,7 @@ from taskloom.ids import AgentId, PoolId, StepId, TaskId
 
 PAGE: Final = 50
 WORKER_PAGE: Final = 5
-"""A worker chooses one step; more than a handful only fills its context."""
+"""A worker chooses one step; a longer list only fills its context."""
 
 _PAGE_MAX: Final = 10_000
 _OPEN: Final = frozenset(StepStatus) - STEP_OVER
@@ -22,7 +22,7 @@ _OPEN: Final = frozenset(StepStatus) - STEP_OVER
 
 @define(frozen=True, kw_only=True)
 class QuerySteps:
-    """Which steps; what is left out does not limit."""
+    """Which steps to return; a filter that is not set matches every step."""
 
     task_id: TaskId
     statuses: Collection[StepStatus] | None = None
@@ -41,7 +41,7 @@ def query_steps(task: Task, query: QuerySteps, actor: Actor) -> StepPage:
     validation.flag(query.include_terminal_steps, "$.include_terminal_steps")
     statuses = _statuses(query)
     if query.claimed_by_agent_id is not None:
-        statuses = statuses & HELD  # Nobody else is claimed by anyone.
+        statuses = statuses & HELD  # Other steps have no claimer.
     pools, keep = _pools(query, scope), _filter(task, query, scope)
     if scope is not None and scope.allowed_step_ids is not None:
         found = _walk_allowed(task, scope.allowed_step_ids, pools, statuses, keep)
@@ -61,7 +61,7 @@ def _walk_allowed(
     statuses: Collection[StepStatus],
     keep: Callable[[StepId], bool],
 ) -> Iterator[StepId]:
-    """Walk the named steps alone, in order of creation: they are few, the plan may be big."""
+    """Yield the allowed steps alone, in order of creation: they are few, the plan may be big."""
     there = [task.steps[step_id] for step_id in allowed if step_id in task.steps]
     there.sort(key=lambda step: step.order)
     return (
@@ -97,7 +97,7 @@ def _pools(query: QuerySteps, scope: Scope | None) -> Collection[PoolId] | None:
         asked = validation.safe_id(asked, "$.worker_pool_id")
     if scope is None:
         return None if asked is None else (asked,)
-    # A worker that asks for another pool is shown nothing rather than told what there is.
+    # A worker that asks for another pool gets an empty page, which says nothing of that pool.
     return (scope.worker_pool_id,) if asked in (None, scope.worker_pool_id) else ()
 
 

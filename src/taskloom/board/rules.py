@@ -1,4 +1,4 @@
-"""The settings a decision depends on: how long a lease is, and how much is too much."""
+"""The settings of decisions: the length of a lease, the default pool and the size limits."""
 
 from datetime import timedelta
 from typing import Final
@@ -12,7 +12,7 @@ DEFAULT_POOL: Final[PoolId] = "default"
 
 @define(frozen=True, kw_only=True)
 class Rules:
-    """Every number and name that `decide` uses. All of them may be configured."""
+    """The settings that `decide` uses; all of them can be configured."""
 
     lease: timedelta = timedelta(milliseconds=300_000)
     default_worker_pool: PoolId = DEFAULT_POOL
@@ -23,7 +23,7 @@ class Rules:
     summary_bytes_max: int = 100_000
     result_bytes_max: int = 200_000
     data_bytes_max: int = 200_000
-    """Of a result's data and of a step's metadata, each as JSON."""
+    """The limit of a result's data and of a step's metadata, each as JSON."""
     artifacts_max: int = 1_000
 
 

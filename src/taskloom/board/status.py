@@ -1,8 +1,8 @@
-"""The statuses of Tasks and steps, and the tables that say which may follow which.
+"""The statuses of Tasks and steps, and the tables of legal transitions.
 
-Rule 1: everything that decides which change may follow which status is in `STEP_NEXT`
-        and `TASK_NEXT`; an absent pair is illegal. The docs' diagrams are drawn from them.
-Rule 2: who may make a change is not said here (see `actor` and `decide`), nor why (see `decide`).
+Rule 1: `STEP_NEXT` and `TASK_NEXT` alone decide which event may follow which status; a missing
+        pair is illegal. The diagrams in the docs are drawn from them.
+Rule 2: who may cause a change, and on which conditions, is decided in `actor` and `decide`.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Final
 
 
 class TaskStatus(StrEnum):
-    """Where a whole Task stands."""
+    """The status of a Task."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -22,7 +22,7 @@ class TaskStatus(StrEnum):
 
 
 class StepStatus(StrEnum):
-    """Where one step stands."""
+    """The status of a step."""
 
     PENDING = "pending"
     READY = "ready"
@@ -35,7 +35,7 @@ class StepStatus(StrEnum):
 
 
 class EventType(StrEnum):
-    """The names of events in the log. Written down by hand: renaming a class moves no log."""
+    """The names of events in the log. Renaming a class does not change them."""
 
     TASK_CREATED = "task_created"
     TASK_RUNNING = "task_running"
@@ -63,19 +63,19 @@ TASK_TERMINAL: Final = frozenset({TaskStatus.COMPLETED, TaskStatus.FAILED, TaskS
 TERMINAL_EVENTS: Final = frozenset(
     {EventType.TASK_COMPLETED, EventType.TASK_FAILED, EventType.TASK_CANCELLED}
 )
-"""Nothing follows one of these, so the last line of a log alone tells a finished Task."""
+"""No event follows one of these, so the last line of a log tells whether its Task has ended."""
 
 STEP_OVER: Final = frozenset({StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.CANCELLED})
-"""Steps left out of queries unless asked for. A failed one may still be reopened."""
+"""Queries leave these steps out by default. A failed one can still be reopened."""
 
 HELD: Final = frozenset({StepStatus.CLAIMED, StepStatus.RUNNING})
 """A worker run holds the step."""
 
 ALIVE: Final = frozenset({StepStatus.READY, StepStatus.CLAIMED, StepStatus.RUNNING})
-"""While one step is one of these the Task is running."""
+"""The Task is running while a step has one of these statuses."""
 
 WAITING: Final = frozenset({StepStatus.PENDING, StepStatus.READY})
-"""Nobody has touched the step yet; core alone moves it between the two."""
+"""No run has claimed the step; the board moves it between the two."""
 
 _S, _E = StepStatus, EventType
 
@@ -88,7 +88,7 @@ STEP_NEXT: Final[Mapping[StepStatus, Mapping[EventType, frozenset[StepStatus]]]]
     },
     _S.READY: {
         _E.STEP_CLAIMED: frozenset({_S.CLAIMED}),
-        # A new dependency that is not met takes a ready step back to pending.
+        # A new open dependency returns a ready step to pending.
         _E.STEP_UPDATED: frozenset({_S.READY, _S.PENDING}),
         _E.STEP_COMPLETED: frozenset({_S.COMPLETED}),
         _E.STEP_FAILED: frozenset({_S.FAILED}),

@@ -1,7 +1,7 @@
-"""A Task in a few lines that never exceed a budget, whatever its size.
+"""A summary of a Task that never exceeds a budget, whatever the size of the Task.
 
-What matters to whoever must act comes first: blocked and held steps, then ready ones, then
-the rest. What does not fit is counted, and the reader is told how to ask for it.
+Steps that need action come first: blocked and held ones, then ready ones, then the others. The
+last line counts the steps that do not fit and says how to query them.
 """
 
 from collections.abc import Iterator
@@ -30,17 +30,17 @@ _TEXT_MAX: Final = 160
 
 @define(frozen=True)
 class Summary:
-    """The text, and how many open steps it had no room for."""
+    """The text, and the number of open steps that did not fit."""
 
     text: str
     left_out: int
 
 
 def summarise(task: Task, *, budget_bytes: int = BUDGET_BYTES) -> Summary:
-    """Write the summary. The size of its UTF-8 form is at most `budget_bytes`."""
+    """Return the summary, of at most `budget_bytes` in UTF-8."""
     lines = _head(task)
     open_steps = sum(task.counts[status] for status in _ORDER)
-    # The last line is written before it is known whether it is needed: room is kept for it.
+    # The space of the last line is reserved before it is known whether it is needed.
     room = budget_bytes - sum(_size(line) for line in lines) - _size(_rest(task, open_steps))
     shown = 0
     for line in map(_line, _walk(task)):

@@ -1,7 +1,7 @@
-"""Reading values that somebody sent: shape, type and size, each error with its path.
+"""Checks of values that callers send: type, form and size.
 
-Everything here answers `validation_error` and names the offending value the way JSON paths
-do (`$.steps[0].title`), because the reader of the error is often a model that must mend it.
+Every error has the code `validation_error` and names the wrong value with a JSON path
+(`$.steps[0].title`), because its reader is often a model that must fix the value.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +13,7 @@ from taskloom.ids import ID_CHARS_MAX, is_safe_id
 from taskloom.text import clip
 
 _SHOWN_MAX: Final = 100
-"""How much of a wrong value an error repeats; a model's slip may be long."""
+"""The number of characters of a wrong value that an error repeats."""
 
 
 JsonData: TypeAlias = Any
@@ -33,7 +33,7 @@ def fields(
     value: object, path: str, *, required: Collection[str], optional: Collection[str] = ()
 ) -> Mapping[str, object]:
     """Return `value` as an object that has the required fields and no unknown ones."""
-    # What is a dict need not be asked whether it is a mapping: that question is a slow one.
+    # The check for a mapping is slow; a dict does not need it.
     if type(value) is not dict and not isinstance(value, Mapping):
         refuse(path, f"must be an object, not {kind(value)}.")
     found = cast(Mapping[str, object], value)
@@ -81,13 +81,13 @@ def text(value: object, path: str, *, most_bytes: int, empty: bool = True) -> st
     if not empty and not value.strip():
         refuse(path, "must not be empty.")
     try:
-        # ASCII needs no encoding to be counted.
+        # ASCII text has one byte for each character.
         size = len(value) if value.isascii() else len(value.encode())
     except UnicodeEncodeError as lone:
         refuse(path, f"holds a lone surrogate at character {lone.start}; send valid Unicode.")
     if size > most_bytes:
         refuse(path, f"is {size} bytes long; at most {most_bytes} are allowed.", limit=most_bytes)
-    # A subclass may be anything once it is written; what is kept is plain text.
+    # A subclass of str may be encoded as anything: keep plain text.
     return value if type(value) is str else str.__str__(value)
 
 
@@ -106,7 +106,7 @@ def texts(value: object, path: str, *, most: int, most_bytes: int) -> tuple[str,
 
 
 def ids(value: object, path: str, *, most: int) -> tuple[str, ...]:
-    """Return `value` as a list of ids, repeats folded, in the given order."""
+    """Return `value` as a list of ids without repeats, in the given order."""
     found = items(value, path, most=most)
     checked = [safe_id(item, f"{path}[{at}]") for at, item in enumerate(found)]
     return tuple(dict.fromkeys(checked)) if len(checked) > 1 else tuple(checked)
@@ -142,7 +142,7 @@ def json_data(value: object, path: str, *, most_bytes: int) -> JsonData:
     left = most_bytes
 
     def count(size: int) -> None:
-        # Counted on the way: neither a huge value nor one that contains itself is read to its end.
+        # Counted while copying: a huge value, or one that contains itself, is not read to its end.
         nonlocal left
         left -= size
         if left < 0:
@@ -186,7 +186,7 @@ def _number_or_none(value: object, path: str) -> JsonData:
 
 
 def copy_json(value: object) -> JsonData:
-    """Return a copy of plain JSON data that its reader may change."""
+    """Return a copy of plain JSON data, which the caller may change."""
     if isinstance(value, dict):
         named = cast("dict[str, object]", value)
         return {name: copy_json(one) for name, one in named.items()}
@@ -196,12 +196,12 @@ def copy_json(value: object) -> JsonData:
 
 
 def shown(value: str) -> str:
-    """Return as much of a wrong value as an error repeats, in a form that can be sent."""
+    """Return the start of a wrong value, for an error message in valid Unicode."""
     return value[:_SHOWN_MAX].encode("utf-8", "backslashreplace").decode()
 
 
 def kind(value: object) -> str:
-    """Name a value's type the way JSON does."""
+    """Return the JSON name of a value's type."""
     if value is None:
         return "null"
     names: dict[type, str] = {

@@ -1,4 +1,4 @@
-"""What a caller is shown: snapshots that stay as they are while the board moves on."""
+"""Views: snapshots of a Task and its steps, which later changes leave as they are."""
 
 from collections.abc import Iterable
 from dataclasses import field
@@ -15,7 +15,7 @@ from taskloom.ids import AgentId, EventId, PoolId, RunId, Seq, StepId, TaskId
 
 @define(kw_only=True)
 class StepView:
-    """One step. Made for every answer, so not frozen: that would cost more than deciding does."""
+    """One step. Not frozen: it is made for every answer, and freezing costs more than deciding."""
 
     step_id: StepId
     title: str
@@ -81,7 +81,7 @@ class TaskView:
 
 @define(frozen=True, kw_only=True)
 class TaskLine:
-    """One Task in a list: no steps, only how many are where."""
+    """One Task in a list: the number of its steps by status, without the steps."""
 
     task_id: TaskId
     wal_path: str
@@ -116,20 +116,20 @@ class StepPage:
 
 @define(kw_only=True)
 class Receipt:
-    """The answer to a command that was carried out, after it became durable."""
+    """The answer to an accepted command, given when its events are durable."""
 
     task_id: TaskId
     seq: Seq
     """The log's last line after this command."""
     first_seq: Seq
-    """The first line that this command wrote; `seq + 1` if it needed none."""
+    """The first line that this command wrote; `seq + 1` if it wrote none."""
     event_prefix: str
     status: TaskStatus
     """The Task's."""
     step: StepView | None = None
-    """After a claim: the step, with all that its worker needs to know."""
+    """After a claim: the claimed step."""
     fence: Seq | None = None
-    """After a claim: what the run's later writes must carry."""
+    """After a claim: the fence for the run's later writes."""
 
     @property
     def event_ids(self) -> tuple[EventId, ...]:
@@ -139,7 +139,7 @@ class Receipt:
 
 
 def view_step(step: Step) -> StepView:
-    """Show one step."""
+    """Return the view of a step."""
     seen = step.dispatched if step.updated_after_dispatch else None
     return StepView(
         step_id=step.step_id,
@@ -167,7 +167,7 @@ def view_step(step: Step) -> StepView:
 
 
 def view_task(task: Task, wal_path: str, *, include_terminal_steps: bool = True) -> TaskView:
-    """Show a whole Task."""
+    """Return the view of a Task."""
     steps: Iterable[Step] = task.steps.values()
     if not include_terminal_steps:
         steps = (step for step in steps if step.status not in STEP_OVER)
@@ -193,7 +193,7 @@ def view_task(task: Task, wal_path: str, *, include_terminal_steps: bool = True)
 
 
 def view_line(task: Task, wal_path: str) -> TaskLine:
-    """Show a Task in a list."""
+    """Return the line of a Task in a list."""
     return TaskLine(
         task_id=task.task_id,
         wal_path=wal_path,
@@ -209,7 +209,7 @@ def view_line(task: Task, wal_path: str) -> TaskLine:
 
 
 def count_steps(task: Task) -> dict[str, int]:
-    """Count the steps by status, leaving out statuses no step has."""
+    """Return the number of steps by status, without statuses that no step has."""
     counts = task.counts
     return {name: counts[status] for status, name in _NAMES if counts[status]}
 

@@ -1,6 +1,6 @@
 """Logs on disk and in memory: the write-ahead logs of a board, and logs of records."""
 
-from taskloom.log.disk import Disk, Entry, OsDisk
+from taskloom.log.disk import READ_WRITE, Disk, Entry, OsDisk
 from taskloom.log.jsonl import Durability, JsonlLog
 from taskloom.log.jsonl_wal import JsonlWal
 from taskloom.log.memory import MemoryLog
@@ -12,6 +12,7 @@ from taskloom.log.sync_policy import SyncPolicy
 
 __all__ = [
     "NO_TRANSACTION",
+    "READ_WRITE",
     "START",
     "Disk",
     "Durability",

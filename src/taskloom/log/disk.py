@@ -1,7 +1,7 @@
-"""The few things a log asks of an operating system, in one place.
+"""The operations of an operating system that a log uses, as one interface.
 
-Everything a log does to a disk goes through a `Disk`, so that tests can let the k-th call fail,
-forget what was not synced, or run on a disk that is not there. No policy here.
+A log touches files through a `Disk` alone, so that tests can let the k-th call fail, cut the
+power, or run without a real disk.
 """
 
 import errno
@@ -15,10 +15,12 @@ from typing import Final, NamedTuple, Protocol
 from taskloom.atomic_write import make_directory, sync_data, sync_directory, sync_file
 
 READ_WRITE: Final = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+"""Flags of `Disk.open` for reading a file and appending to it."""
 READ_ONLY: Final = os.O_RDONLY | os.O_CLOEXEC
-_CAREFUL: Final = os.O_NOFOLLOW | os.O_NONBLOCK
-"""A link may lead anywhere, and a pipe would make us wait for its other end."""
 CREATE: Final = READ_WRITE | os.O_CREAT | os.O_EXCL
+
+_SAFE: Final = os.O_NOFOLLOW | os.O_NONBLOCK
+"""A link may name any file, and opening a pipe would wait for its other end."""
 
 
 class Entry(NamedTuple):
@@ -30,18 +32,18 @@ class Entry(NamedTuple):
 
 
 class Disk(Protocol):
-    """What a log needs. Every method may raise `OSError`."""
+    """The operations. Every method may raise `OSError`."""
 
     def open(self, path: Path, flags: int) -> int:
-        """Open a file; return its descriptor."""
+        """Open a file and return its descriptor."""
         ...
 
     def close(self, fd: int) -> None:
-        """Close a descriptor; its lock goes with it."""
+        """Close a descriptor, which releases its lock."""
         ...
 
     def write(self, fd: int, data: bytes | bytearray | memoryview) -> int:
-        """Append some of `data`; return how much was taken."""
+        """Append some of `data`; return how many bytes."""
         ...
 
     def read(self, fd: int, size_bytes: int, offset: int) -> bytes:
@@ -49,35 +51,35 @@ class Disk(Protocol):
         ...
 
     def size(self, fd: int) -> int:
-        """Return how long the file is now."""
+        """Return the length of an open file."""
         ...
 
     def is_named(self, fd: int, path: Path) -> bool:
-        """Tell whether the path still leads to the open file, and to no other."""
+        """Return whether the path names the open file, and no other."""
         ...
 
     def truncate(self, fd: int, size_bytes: int) -> None:
-        """Cut the file."""
+        """Cut the file to a length."""
         ...
 
     def sync(self, fd: int) -> None:
-        """Make the file durable, its length and data alike."""
+        """Make the file durable, its data and its metadata."""
         ...
 
     def sync_data(self, fd: int) -> None:
-        """Make what was appended durable; times and the like may wait."""
+        """Make the data and the length of the file durable; its times may wait."""
         ...
 
     def lock(self, fd: int, *, wait: bool) -> bool:
-        """Take the file for this descriptor alone; tell whether that worked."""
+        """Lock the file for this descriptor alone; return whether that succeeded."""
         ...
 
     def lock_shared(self, fd: int, *, wait: bool) -> bool:
-        """Keep writers off the file while reading; tell whether that worked."""
+        """Lock the file together with other readers; return whether that succeeded."""
         ...
 
     def unlock(self, fd: int) -> None:
-        """Give the file back."""
+        """Release the lock."""
         ...
 
     def sync_directory(self, path: Path) -> None:
@@ -85,11 +87,11 @@ class Disk(Protocol):
         ...
 
     def make_directory(self, path: Path) -> None:
-        """Make a directory and its parents, durably; fine if it is there."""
+        """Make a directory and its parents, durably; it may exist already."""
         ...
 
     def entries(self, path: Path) -> Iterator[Entry]:
-        """Walk the files of a directory; none if it is not there."""
+        """Yield the files of a directory; none if it does not exist."""
         ...
 
     def remove(self, path: Path) -> None:
@@ -98,11 +100,10 @@ class Disk(Protocol):
 
 
 class OsDisk:
-    """The real one."""
+    """The disk of the operating system. Implements `Disk`."""
 
     def open(self, path: Path, flags: int) -> int:
-        """Open a file; a new one is readable by everybody whom its directory lets in."""
-        fd = os.open(path, flags | _CAREFUL, 0o644)
+        fd = os.open(path, flags | _SAFE, 0o644)
         mode = os.fstat(fd).st_mode
         if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
             return fd
@@ -110,74 +111,62 @@ class OsDisk:
         raise OSError(errno.EINVAL, "Not a regular file", str(path))
 
     def close(self, fd: int) -> None:
-        """Close a descriptor."""
         os.close(fd)
 
     def write(self, fd: int, data: bytes | bytearray | memoryview) -> int:
-        """Append some of `data`."""
         return os.write(fd, data)
 
     def read(self, fd: int, size_bytes: int, offset: int) -> bytes:
-        """Read from `offset` without moving anything."""
         return os.pread(fd, size_bytes, offset)
 
     def size(self, fd: int) -> int:
-        """Ask the file, not the name: the name may have gone."""
         return os.fstat(fd).st_size
 
     def is_named(self, fd: int, path: Path) -> bool:
-        """Compare the file's identity with that of what the path names."""
         try:
             return os.path.samestat(os.fstat(fd), os.stat(path))
         except FileNotFoundError:
             return False
 
     def truncate(self, fd: int, size_bytes: int) -> None:
-        """Cut the file."""
         os.ftruncate(fd, size_bytes)
 
     def sync(self, fd: int) -> None:
-        """Wait for the disk; on macOS for its cache too."""
         sync_file(fd)
 
     def sync_data(self, fd: int) -> None:
-        """Wait for the data alone, where the system can tell the two apart."""
         sync_data(fd)
 
+    # flock belongs to the open file and not to the process, so it also keeps apart two threads
+    # that have opened the file each for itself.
+
     def lock(self, fd: int, *, wait: bool) -> bool:
-        """Lock the open file, so that threads with handles of their own are kept apart too."""
         return _flock(fd, fcntl.LOCK_EX, wait=wait)
 
     def lock_shared(self, fd: int, *, wait: bool) -> bool:
-        """Lock the open file for reading."""
         return _flock(fd, fcntl.LOCK_SH, wait=wait)
 
     def unlock(self, fd: int) -> None:
-        """Give the file back."""
         fcntl.flock(fd, fcntl.LOCK_UN)
 
     def sync_directory(self, path: Path) -> None:
-        """Sync a directory the way a file is synced."""
         sync_directory(path)
 
     def make_directory(self, path: Path) -> None:
-        """Make what is missing, and sync each parent that got a new name."""
         make_directory(path)
 
     def entries(self, path: Path) -> Iterator[Entry]:
-        """Walk the regular files."""
         try:
-            found = os.scandir(path)
+            items = os.scandir(path)
         except FileNotFoundError:
             return
-        with found:
-            for item in found:
+        with items:
+            for item in items:
                 if item.is_file(follow_symlinks=False):
-                    stat = item.stat(follow_symlinks=False)
-                    yield Entry(item.name, stat.st_size, stat.st_mtime_ns)
+                    status = item.stat(follow_symlinks=False)
+                    yield Entry(item.name, status.st_size, status.st_mtime_ns)
 
     def remove(self, path: Path) -> None:
-        """Delete a file."""
         path.unlink()
 
 

@@ -61,7 +61,7 @@ def _no_lease_end(to: pytest.MonkeyPatch) -> None:
     def never(step: Step, now: datetime) -> bool:
         return False
 
-    to.setattr(step_decisions, "_is_past", never)
+    to.setattr(step_decisions, "_has_expired", never)
 
 
 def _everybody_has_tools(to: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def _state_outside_the_log(to: pytest.MonkeyPatch) -> None:
 
 
 def _keeps_old_edges(to: pytest.MonkeyPatch) -> None:
-    to.setattr(apply_operations._Patch, "_part", _nothing)  # pyright: ignore[reportPrivateUsage]  # the guard itself
+    to.setattr(apply_operations._Patch, "_disconnect", _nothing)  # pyright: ignore[reportPrivateUsage]  # the guard itself
 
 
 def _no_cycle_check(to: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Deciding about a claim: one winner, and everybody else is told why not."""
+"""Decides claims: one run wins a step, and every other is refused with the reason."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from taskloom.errors import Code, RefusedError
 def decide_claim(
     task: Task, command: ClaimStep, actor: Actor, now: datetime, rules: Rules
 ) -> list[Event]:
-    """Return the claim, or refuse. A refused claim is no failure of the worker's run."""
+    """Return the claim, or refuse. A refused claim does not fail the worker's run."""
     if actor.role is not Role.WORKER:
         raise RefusedError(
             Code.PERMISSION_DENIED,
@@ -30,7 +30,7 @@ def decide_claim(
     if claimed is not None:
         raise RefusedError(
             Code.STEP_ALREADY_CLAIMED_BY_RUN,
-            f"This run has claimed step {claimed!r}; a run claims one step in its life. Finish "
+            f"This run has claimed step {claimed!r}; a run claims one step. Finish "
             "that one and end the run.",
             {"step_id": claimed},
         )
@@ -48,7 +48,7 @@ def decide_claim(
 
 
 def find_step(task: Task, step_id: object) -> Step:
-    """Return the step, or refuse."""
+    """Return the step; refuse an unknown id."""
     name = validation.safe_id(step_id, "$.step_id") if not isinstance(step_id, str) else step_id
     step = task.steps.get(name)
     if step is None:

@@ -1,8 +1,8 @@
-"""Commands in, events out. The only place where the board says yes or no.
+"""Decides commands: the only place that accepts or refuses one.
 
-Pure: the same Task, command, actor, moment and rules give the same answer, and nothing is
-changed by asking. The order of checks is the same for every command: may this actor ask it at
-all, does the Task still take changes, then the command's own conditions.
+Pure: the same Task, command, actor, time and rules give the same events, and nothing changes. The
+order of checks is the same for every command: may this actor send it, does the Task still accept
+changes, then the command's own conditions.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,8 +13,12 @@ from taskloom.board import commands as cmd
 from taskloom.board.actor import Actor, require_orchestrator, require_sight
 from taskloom.board.decide.claim import decide_claim
 from taskloom.board.decide.finish import decide_cancel, decide_complete, decide_fail
-from taskloom.board.decide.lease import decide_expiry
-from taskloom.board.decide.step import decide_end_of_run, decide_renewal, decide_step
+from taskloom.board.decide.step import (
+    decide_end_of_run,
+    decide_expiry,
+    decide_renewal,
+    decide_step,
+)
 from taskloom.board.decide.update import decide_update
 from taskloom.board.events import Event
 from taskloom.board.rules import DEFAULT_RULES, Rules
@@ -24,7 +28,7 @@ from taskloom.errors import Code, RefusedError
 
 
 def check_command(command: object) -> None:
-    """Refuse what is not a command: callers may send anything."""
+    """Refuse what is not a command; callers may send anything."""
     if type(command) not in _DECIDERS:
         refuse("$", f"is not a command, but {kind(command)}.")
 
@@ -50,7 +54,7 @@ def decide(
 ) -> list[Event]:
     """Return the events that `command` causes, or raise `RefusedError`. Changes nothing.
 
-    An empty list is a yes that needs nothing written.
+    An empty list accepts the command without writing anything.
     """
     authorise(task, command, actor)
     return decide_authorised(task, command, actor, now, rules)
@@ -59,10 +63,10 @@ def decide(
 def decide_authorised(
     task: Task, command: cmd.Command, actor: Actor, now: datetime, rules: Rules
 ) -> list[Event]:
-    """Decide for an actor that `authorise` has let pass."""
+    """Decide for an actor that `authorise` has accepted."""
     if task.is_terminal:
         if isinstance(command, cmd.EndRun | cmd.ExpireLeases):
-            return []  # A late worker may end; there is nothing left to write.
+            return []  # A worker may end late; there is nothing to write.
         raise RefusedError(
             Code.TASK_TERMINAL,
             f"Task {task.task_id!r} is {task.status.value}, and that is final. Create a new Task "
@@ -78,7 +82,7 @@ _ORCHESTRATORS: Final[Mapping[type, str]] = {
     cmd.FailTask: "end a Task",
     cmd.CancelTask: "end a Task",
 }
-"""What only the Orchestrator may send, and how a refusal names it."""
+"""The commands of the Orchestrator alone, and how a refusal names them."""
 
 _DECIDERS: Final[Mapping[type, Callable[..., list[Event]]]] = {
     cmd.UpdateBoard: decide_update,

@@ -1,4 +1,4 @@
-"""Deciding about a new Task."""
+"""Decides the creation of a Task."""
 
 from datetime import datetime
 from typing import Final
@@ -22,13 +22,13 @@ from taskloom.errors import Code, RefusedError
 from taskloom.ids import ID_CHARS_MAX, is_safe_id, wal_stem
 
 _NAMED_MAX: Final = 50
-"""Steps of a cycle that an error names; a model can mend no more at once."""
+"""Steps of a cycle that an error names; a model cannot fix more at once."""
 
 
 def decide_create(command: CreateTask, actor: Actor, _now: datetime, rules: Rules) -> list[Event]:
-    """Return the events that begin a new log, or refuse.
+    """Return the first events of a new log, or refuse.
 
-    Whether the names are free is the session's to say.
+    The session checks that the names are free.
     """
     require_orchestrator(actor, "create a Task")
     task_id = validation.safe_id(command.task_id, "$.task_id")
@@ -53,7 +53,7 @@ def decide_create(command: CreateTask, actor: Actor, _now: datetime, rules: Rule
 
 
 def check_wal_name(name: object) -> str:
-    """Return the WAL's name without its extension, or refuse it."""
+    """Return the log's name without its extension, or refuse it."""
     if not isinstance(name, str):
         validation.refuse("$.wal_name", f"must be a string, not {validation.kind(name)}.")
     stem = wal_stem(name)
@@ -69,8 +69,8 @@ def check_wal_name(name: object) -> str:
 def _steps(command: CreateTask, rules: Rules) -> list[StepSnapshot]:
     given = validation.items(command.steps, "$.steps", least=1, most=rules.steps_max)
     steps: dict[str, StepSnapshot] = {}
-    for place, item in enumerate(given):
-        path = f"$.steps[{place}]"
+    for at, item in enumerate(given):
+        path = f"$.steps[{at}]"
         new = op.parse_step(
             op.dump_step(item) if isinstance(item, op.NewStep) else item, path, rules
         )
@@ -90,30 +90,30 @@ def _steps(command: CreateTask, rules: Rules) -> list[StepSnapshot]:
 
 
 def _check_dag(steps: dict[str, StepSnapshot]) -> None:
-    for place, step in enumerate(steps.values()):
+    for index, step in enumerate(steps.values()):
         for at, on in enumerate(step.depends_on_step_ids):
             if on not in steps:
-                path = f"$.steps[{place}].depends_on_step_ids[{at}]"
+                path = f"$.steps[{index}].depends_on_step_ids[{at}]"
                 raise RefusedError(
                     Code.STEP_NOT_FOUND,
-                    f"{path} names {on!r}, which is no step of this Task. Add that step, or "
-                    "drop the dependency.",
+                    f"{path} names {on!r}, which is not a step of this Task. Add that step, "
+                    "or remove the dependency.",
                     {"path": path, "step_id": on},
                 )
     ranks = rank_all({step.step_id: step.depends_on_step_ids for step in steps.values()})
     if isinstance(ranks, list):
-        places = {step_id: place for place, step_id in enumerate(steps)}
-        raise cycle_refused(ranks, f"$.steps[{places[ranks[0]]}].depends_on_step_ids")
+        index = list(steps).index(ranks[0])
+        raise cycle_refused(ranks, f"$.steps[{index}].depends_on_step_ids")
 
 
 def cycle_refused(cycle: list[str], path: str) -> RefusedError:
-    """Return the error that names a cycle; `path` is where one of its dependencies was given."""
+    """Return the error for a cycle; `path` names one of its dependencies."""
     named = cycle[:_NAMED_MAX]
     if len(cycle) > _NAMED_MAX:
         named.append(f"({len(cycle) - _NAMED_MAX} more)")
     shown = " -> ".join([*named, cycle[0]])
     return RefusedError(
         Code.DEPENDENCY_CYCLE,
-        f"These steps would wait for each other: {shown}. Take one of these dependencies away.",
+        f"These steps would wait for each other: {shown}. Remove one of these dependencies.",
         {"path": path, "cycle": cycle[:_NAMED_MAX], "cycle_length": len(cycle)},
     )

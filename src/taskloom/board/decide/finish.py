@@ -1,4 +1,4 @@
-"""Deciding about the end of a Task."""
+"""Decides the end of a Task."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -24,13 +24,13 @@ from taskloom.ids import StepId
 from taskloom.text import join_limited
 
 _NAMED_MAX = 20
-"""How many steps in the way an error names; the rest are counted."""
+"""How many of the hindering steps an error names; the others are counted."""
 
 
 def decide_complete(
     task: Task, command: CompleteTask, _actor: Actor, _now: datetime, rules: Rules
 ) -> list[Event]:
-    """Return the good end: optional steps nobody began are cancelled with it."""
+    """Return the completion; optional steps that no run has started are cancelled with it."""
     result = validation.optional_text(
         command.result_summary, "$.result_summary", most_bytes=rules.result_bytes_max
     )
@@ -47,7 +47,7 @@ def decide_complete(
 def decide_fail(
     task: Task, command: FailTask, _actor: Actor, _now: datetime, rules: Rules
 ) -> list[Event]:
-    """Return the end as given up."""
+    """Return the failure of the Task and of its open steps."""
     reason = _reason(command.reason, rules)
     steps, ids = _close(
         task,
@@ -61,7 +61,7 @@ def decide_fail(
 def decide_cancel(
     task: Task, command: CancelTask, _actor: Actor, _now: datetime, rules: Rules
 ) -> list[Event]:
-    """Return the end as no longer wanted."""
+    """Return the cancellation of the Task and of its open steps."""
     reason = _reason(command.reason, rules)
     steps, ids = _close(
         task,

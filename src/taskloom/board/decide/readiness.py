@@ -1,4 +1,4 @@
-"""What follows by itself: steps that become ready, and the Task that starts to run."""
+"""The events that follow from others: steps become ready, and the Task starts to run."""
 
 from collections.abc import Iterable
 
@@ -10,12 +10,12 @@ from taskloom.ids import StepId
 
 
 def ready_event(step_id: StepId, depends_on: Iterable[StepId]) -> Event:
-    """Return the event that a pending step is ready."""
+    """Return the event of a pending step that becomes ready."""
     return Event(StepReady(StepStatus.PENDING, list(depends_on)), step_id)
 
 
 def after_completion(task: Task, step: Step) -> list[Event]:
-    """Return what follows when `step` is completed: its last-waiting dependents are ready."""
+    """Return what follows when `step` completes: dependents that waited for it alone are ready."""
     if not step.dependents or task.status is TaskStatus.BLOCKED:
         return running_if(task, became_ready=False)
     steps = task.steps
@@ -30,7 +30,7 @@ def after_completion(task: Task, step: Step) -> list[Event]:
 
 
 def after_return(task: Task, returned: Iterable[Step]) -> list[Event]:
-    """Return what follows when these steps go back to pending: the free ones are ready again."""
+    """Return what follows when steps return to pending: those that wait for none are ready."""
     if task.status is TaskStatus.BLOCKED:
         return []
     events = [
@@ -40,7 +40,7 @@ def after_return(task: Task, returned: Iterable[Step]) -> list[Event]:
 
 
 def running_if(task: Task, *, became_ready: bool) -> list[Event]:
-    """Return the Task's start, if it waits for one and a step is alive."""
+    """Return the Task's start if it is pending and a step is ready, claimed or running."""
     if task.status is not TaskStatus.PENDING or not became_ready:
         return []
     return [Event(TaskRunning(TaskStatus.PENDING))]

@@ -1,4 +1,4 @@
-"""Deciding about a step's execution: started, noted, blocked, completed, failed, cancelled."""
+"""Decides the execution of steps: their status and results, leases, and the end of runs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Final
 from taskloom.board import events as ev
 from taskloom.board import validation
 from taskloom.board.actor import Actor, Role
-from taskloom.board.commands import EndRun, RenewLease, RunOutcome, UpdateStep
+from taskloom.board.commands import EndRun, ExpireLeases, RenewLease, RunOutcome, UpdateStep
 from taskloom.board.decide.claim import find_step
 from taskloom.board.decide.readiness import after_completion, after_return
 from taskloom.board.rules import Rules
@@ -21,13 +21,13 @@ from taskloom.ids import Seq
 _STATUSES: Final = tuple(status.value for status in StepStatus)
 _FINAL: Final = frozenset({StepStatus.COMPLETED, StepStatus.CANCELLED})
 _WITH_ARTIFACTS: Final = frozenset({StepStatus.BLOCKED, StepStatus.COMPLETED, StepStatus.FAILED})
-"""Their events carry artifact_ids; those of the others do not."""
+"""The statuses whose events have artifact_ids."""
 
 
 def decide_step(
     task: Task, command: UpdateStep, actor: Actor, now: datetime, rules: Rules
 ) -> list[ev.Event]:
-    """Return what the update comes to, or refuse it."""
+    """Return the events of the update, or refuse it."""
     step = find_step(task, command.step_id)
     command = _checked(command, rules)
     worker = actor.role is Role.WORKER
@@ -36,7 +36,7 @@ def decide_step(
     if step.status is StepStatus.CANCELLED or (
         step.status is StepStatus.COMPLETED and command.status is not StepStatus.CANCELLED
     ):
-        raise _over(step)
+        raise _final(step)
     lease = now + rules.lease if worker else None
     if command.status is None or command.status is step.status:
         return [_note(step, command, lease, worker=worker)]
@@ -46,11 +46,26 @@ def decide_step(
 def decide_renewal(
     task: Task, command: RenewLease, actor: Actor, now: datetime, rules: Rules
 ) -> list[ev.Event]:
-    """Return the renewed lease of a run that is alive."""
+    """Return the renewed lease of the run that holds the step."""
     step = find_step(task, command.step_id)
     require_holder(step, task, actor, command.fence, now)
     renewed = ev.StepUpdated(step.status, step.status, lease_expires_at=now + rules.lease)
     return [ev.Event(renewed, step.step_id)]
+
+
+def decide_expiry(
+    task: Task, _command: ExpireLeases, _actor: Actor, now: datetime, _rules: Rules
+) -> list[ev.Event]:
+    """Return the end of every lease that is past, and the steps that are ready again."""
+    expired = task.index.expired(task.steps, now)
+    events: list[ev.Event] = []
+    for step in expired:
+        agent, run, end = step.claimed_by_agent_id, step.claimed_by_run_id, step.lease_expires_at
+        assert agent is not None
+        assert run is not None
+        assert end is not None
+        events.append(ev.Event(ev.StepLeaseExpired(step.status, agent, run, end), step.step_id))
+    return events + after_return(task, expired)
 
 
 def decide_end_of_run(
@@ -62,8 +77,8 @@ def decide_end_of_run(
     step = None if step_id is None else task.steps.get(step_id)
     if step is None or step.status not in HELD or step.claimed_by_run_id != actor.run_id:
         return []
-    if _is_past(step, now):
-        return []  # The lease has ended: the step is given back, not failed.
+    if _has_expired(step, now):
+        return []  # The lease has ended: the step returns to the plan and does not fail.
     failed = ev.StepFailed(
         step.status,
         reason=str(outcome),
@@ -73,11 +88,11 @@ def decide_end_of_run(
 
 
 def require_holder(step: Step, task: Task, actor: Actor, fence: Seq | None, now: datetime) -> None:
-    """Refuse a worker's write unless its own claim, and no later one, holds the step."""
+    """Refuse a worker's write unless its own claim holds the step, and no later one."""
     if fence is not None:
         validation.number(fence, "$.fence", least=-(1 << 62), most=1 << 62)
     held = step.status in HELD and step.claimed_by_run_id == actor.run_id
-    if held and (fence is None or fence == step.claim_seq) and not _is_past(step, now):
+    if held and (fence is None or fence == step.claim_seq) and not _has_expired(step, now):
         return
     details: dict[str, object] = {"step_id": step.step_id, "status": step.status.value}
     if actor.scope is None or task.claims.get(actor.run_id) != step.step_id:
@@ -88,20 +103,20 @@ def require_holder(step: Step, task: Task, actor: Actor, fence: Seq | None, now:
             details,
         )
     if step.status in _FINAL:
-        raise _over(step)
+        raise _final(step)
     raise RefusedError(
         Code.LEASE_LOST,
         f"This run no longer holds step {step.step_id!r} (it is {step.status.value}): its claim "
-        "has ended, and nothing it writes counts any more. End the run.",
+        "has ended, and its writes are refused. End the run.",
         details,
     )
 
 
-def _is_past(step: Step, now: datetime) -> bool:
+def _has_expired(step: Step, now: datetime) -> bool:
     return step.lease_expires_at is not None and step.lease_expires_at <= now
 
 
-def _over(step: Step) -> RefusedError:
+def _final(step: Step) -> RefusedError:
     return RefusedError(
         Code.STEP_TERMINAL,
         f"Step {step.step_id!r} is {step.status.value}, and that is final. For further work the "
@@ -111,12 +126,12 @@ def _over(step: Step) -> RefusedError:
 
 
 def _checked(command: UpdateStep, rules: Rules) -> UpdateStep:
-    """Return the command with every value read; the very same one where nothing is to change."""
+    """Return the command with checked values; the same object if no value changes."""
     status = command.status
     if status is not None:
         status = StepStatus(validation.one_of(status, "$.status", _STATUSES))
         if status is StepStatus.READY:
-            validation.refuse("$.status", "cannot be ready: core alone says when a step is ready.")
+            validation.refuse("$.status", "cannot be ready: the board alone sets a step ready.")
     artifacts = command.artifact_ids
     if artifacts is not None:
         artifacts = validation.texts(
@@ -162,14 +177,14 @@ def _change(
     assert to is not None
     event = _EVENTS[to](step.status, command, lease)
     legal = to in STEP_NEXT[step.status].get(event.type, frozenset())
-    if not legal or _not_asked_for(step, to, worker=worker):
+    if not legal or _is_internal(step, to, worker=worker):
         raise RefusedError(
             Code.INVALID_TRANSITION,
             f"Step {step.step_id!r} is {step.status.value} and cannot be set to {to.value}. "
             + _advice(step, to, worker=worker),
             {"step_id": step.step_id, "status": step.status.value, "wanted": to.value},
         )
-    own = [*_beside(step, command, to), ev.Event(event, step.step_id)]
+    own = [*_extra_update(step, command, to), ev.Event(event, step.step_id)]
     if to is StepStatus.COMPLETED:
         return own + after_completion(task, step)
     if to is StepStatus.PENDING:
@@ -177,8 +192,8 @@ def _change(
     return own
 
 
-def _beside(step: Step, command: UpdateStep, to: StepStatus) -> list[ev.Event]:
-    """Return the note of what the event of the change itself has no field for."""
+def _extra_update(step: Step, command: UpdateStep, to: StepStatus) -> list[ev.Event]:
+    """Return an update for the values that the event of the change has no field for."""
     summary = command.result_summary if to in (StepStatus.PENDING, StepStatus.RUNNING) else None
     artifacts = None if to in _WITH_ARTIFACTS else _listed(command)
     if summary is None and artifacts is None:
@@ -186,8 +201,8 @@ def _beside(step: Step, command: UpdateStep, to: StepStatus) -> list[ev.Event]:
     return [ev.Event(ev.StepUpdated(step.status, step.status, summary, artifacts), step.step_id)]
 
 
-def _not_asked_for(step: Step, to: StepStatus, *, worker: bool) -> bool:
-    """Tell apart what the table allows to core, or with the whole Task, from what may be asked."""
+def _is_internal(step: Step, to: StepStatus, *, worker: bool) -> bool:
+    """Return whether the change is legal only for the board itself, or with the whole Task."""
     if worker:
         return to is StepStatus.PENDING
     if to is StepStatus.CANCELLED:
@@ -203,11 +218,11 @@ def _advice(step: Step, to: StepStatus, *, worker: bool) -> str:
     if to is StepStatus.CANCELLED and step.status in HELD:
         return "A worker holds it: cancel that worker's run."
     if step.status is StepStatus.COMPLETED:
-        return "It is done; change the steps that follow instead."
+        return "It is completed; change the steps that follow instead."
     if step.status in (StepStatus.BLOCKED, StepStatus.FAILED):
         return "Set it back to pending (a reopen) first."
     if step.status is StepStatus.PENDING:
-        return "It waits for its dependencies; it can be failed or cancelled, or its plan changed."
+        return "It waits for its dependencies; fail it, cancel it, or change its dependencies."
     return "See the transition table in the documentation."
 
 
@@ -220,7 +235,7 @@ def _reopened(before: StepStatus, command: UpdateStep, _lease: datetime | None) 
 
 
 def _claimed(before: StepStatus, _command: UpdateStep, _lease: datetime | None) -> ev.StepPayload:
-    # Nobody becomes a holder by an update; this pair is in no row of the table.
+    # An update never makes a holder; no row of the table has this pair.
     return ev.StepUpdated(before, StepStatus.CLAIMED)
 
 
@@ -255,4 +270,4 @@ _EVENTS: Final[
     StepStatus.FAILED: _failed,
     StepStatus.CANCELLED: _cancelled,
 }
-"""The status that is asked for -> the event that stands for it."""
+"""The wanted status -> the event that records it."""

@@ -1,4 +1,4 @@
-"""Deciding about an update: operations in order, on an overlay, all or none."""
+"""Decides updates: applies the operations in order to an overlay, all of them or none."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -24,18 +24,18 @@ from taskloom.text import join_limited
 def decide_update(
     task: Task, command: UpdateBoard, _actor: Actor, _now: datetime, rules: Rules
 ) -> list[ev.Event]:
-    """Return the events of the whole update, or refuse it naming the operation."""
+    """Return the events of the whole update, or refuse it and name the operation."""
     given = validation.items(command.operations, "$.operations", least=1, most=rules.operations_max)
-    # All of them are read before the first is applied: a wrong field is told before a wrong plan.
+    # All are parsed before the first is applied: a wrong field is reported before a wrong plan.
     operations = [
         op.parse(
-            op.dump(item) if isinstance(item, _TYPED) else item, f"$.operations[{place}]", rules
+            op.dump(item) if isinstance(item, _TYPED) else item, f"$.operations[{index}]", rules
         )
-        for place, item in enumerate(given)
+        for index, item in enumerate(given)
     ]
     update = _Update(task, rules)
-    for place, operation in enumerate(operations):
-        update.apply(place, operation)
+    for index, operation in enumerate(operations):
+        update.apply(index, operation)
     return update.conclude()
 
 
@@ -63,22 +63,22 @@ class _Update:
         self._caused: list[ev.Event] = []
         self._after_dispatch: dict[StepId, None] = {}
 
-    def apply(self, place: int, operation: op.Operation) -> None:
+    def apply(self, index: int, operation: op.Operation) -> None:
         match operation:
             case op.UpdateTask():
-                self._update_task(place, operation)
+                self._update_task(index, operation)
             case op.AddStep():
-                operation = self._add(place, operation)
+                operation = self._add(index, operation)
             case op.UpdateStepContent():
-                self._update_step(place, operation)
+                self._update_step(index, operation)
             case op.DeleteStep():
-                self._delete(place, operation)
+                self._delete(index, operation)
             case op.AddDependency() | op.RemoveDependency():
-                self._dependency(place, operation)
+                self._dependency(index, operation)
             case op.CancelStep():
-                self._cancel(place, operation)
+                self._cancel(index, operation)
             case op.ReopenStep():
-                self._reopen(place, operation)
+                self._reopen(index, operation)
         self._raw.append(op.dump(operation))
 
     def conclude(self) -> list[ev.Event]:
@@ -91,7 +91,7 @@ class _Update:
 
     # One method for each kind of operation.
 
-    def _update_task(self, place: int, operation: op.UpdateTask) -> None:
+    def _update_task(self, index: int, operation: op.UpdateTask) -> None:
         wanted = operation.status
         if wanted is None:
             return
@@ -102,7 +102,7 @@ class _Update:
             event = ev.TaskReopened(before, reason=operation.reason)
         else:
             _refuse(
-                place,
+                index,
                 Code.INVALID_TRANSITION,
                 f"the Task is {before.value}; it cannot be set to {wanted.value}. Set blocked on "
                 "a pending or running Task, pending on a blocked one.",
@@ -111,35 +111,35 @@ class _Update:
         self._caused.append(ev.Event(event))
         self._status = wanted
 
-    def _add(self, place: int, operation: op.AddStep) -> op.AddStep:
+    def _add(self, index: int, operation: op.AddStep) -> op.AddStep:
         new = operation.step
         if self._overlay.has(new.step_id):
-            path = f"$.operations[{place}].step.step_id"
-            validation.refuse(path, f"repeats {new.step_id!r}; step ids are unique.", index=place)
+            path = f"$.operations[{index}].step.step_id"
+            validation.refuse(path, f"repeats {new.step_id!r}; step ids are unique.", index=index)
         if self._overlay.size >= self._rules.steps_max:
             validation.refuse(
-                f"$.operations[{place}]",
+                f"$.operations[{index}]",
                 f"is one step too many: a Task holds at most {self._rules.steps_max}.",
-                index=place,
+                index=index,
             )
         if new.worker_pool_id is None:
             new = replace(new, worker_pool_id=self._rules.default_worker_pool)
-        self._overlay.add(new, place)
+        self._overlay.add(new, index)
         return replace(operation, step=new)
 
-    def _update_step(self, place: int, operation: op.UpdateStepContent) -> None:
-        draft = self._draft(place, operation.step_id)
+    def _update_step(self, index: int, operation: op.UpdateStepContent) -> None:
+        draft = self._draft(index, operation.step_id)
         new = operation.fields
-        weighty = (new.depends_on_step_ids, new.required, new.worker_pool_id, new.metadata)
-        if any(value is not None for value in weighty):
-            self._require_open(place, draft)
+        structural = (new.depends_on_step_ids, new.required, new.worker_pool_id, new.metadata)
+        if any(value is not None for value in structural):
+            self._require_open(index, draft)
         if new.depends_on_step_ids is not None:
-            self._overlay.set_dependencies(draft, new.depends_on_step_ids, place)
+            self._overlay.set_dependencies(draft, new.depends_on_step_ids, index)
         self._note_dispatched(draft)
 
-    def _dependency(self, place: int, operation: op.AddDependency | op.RemoveDependency) -> None:
-        draft = self._draft(place, operation.step_id)
-        self._require_open(place, draft)
+    def _dependency(self, index: int, operation: op.AddDependency | op.RemoveDependency) -> None:
+        draft = self._draft(index, operation.step_id)
+        self._require_open(index, draft)
         on, there = operation.depends_on_step_id, draft.depends_on_step_ids
         if isinstance(operation, op.AddDependency):
             wanted = tuple(dict.fromkeys((*there, on)))
@@ -147,18 +147,18 @@ class _Update:
             wanted = tuple(other for other in there if other != on)
         else:
             validation.refuse(
-                f"$.operations[{place}].depends_on_step_id",
+                f"$.operations[{index}].depends_on_step_id",
                 f"names {on!r}, but step {draft.step_id!r} does not depend on it.",
-                index=place,
+                index=index,
             )
-        self._overlay.set_dependencies(draft, wanted, place)
+        self._overlay.set_dependencies(draft, wanted, index)
         self._note_dispatched(draft)
 
-    def _delete(self, place: int, operation: op.DeleteStep) -> None:
-        draft = self._draft(place, operation.step_id)
+    def _delete(self, index: int, operation: op.DeleteStep) -> None:
+        draft = self._draft(index, operation.step_id)
         if draft.status not in _DELETABLE:
             _refuse(
-                place,
+                index,
                 Code.INVALID_TRANSITION,
                 f"step {draft.step_id!r} is {draft.status.value}; only pending, ready and "
                 "cancelled steps can be deleted. Leave it, and change what depends on it.",
@@ -168,10 +168,10 @@ class _Update:
         dependents = sorted(self._overlay.dependents(draft.step_id))
         if dependents:
             _refuse(
-                place,
+                index,
                 Code.STEP_HAS_DEPENDENTS,
-                f"step {draft.step_id!r} is waited for by {join_limited(dependents)}. Change their "
-                "dependencies first, in the same update if you like.",
+                f"step {draft.step_id!r} is a dependency of {join_limited(dependents)}. Change "
+                "their dependencies first; the same update can do it.",
                 step_id=draft.step_id,
                 dependents=dependents[:50],
             )
@@ -179,11 +179,11 @@ class _Update:
         self._caused = [event for event in self._caused if event.step_id != draft.step_id]
         self._after_dispatch.pop(draft.step_id, None)
 
-    def _cancel(self, place: int, operation: op.CancelStep) -> None:
-        draft = self._draft(place, operation.step_id)
+    def _cancel(self, index: int, operation: op.CancelStep) -> None:
+        draft = self._draft(index, operation.step_id)
         if draft.status not in WAITING:
             _refuse(
-                place,
+                index,
                 Code.INVALID_TRANSITION,
                 f"step {draft.step_id!r} is {draft.status.value}; only pending and ready steps "
                 f"can be cancelled. {_INSTEAD_OF_CANCEL[draft.status]}",
@@ -193,12 +193,12 @@ class _Update:
         event = ev.StepCancelled(draft.status, reason=operation.reason)
         self._cause(draft, event, StepStatus.CANCELLED)
 
-    def _reopen(self, place: int, operation: op.ReopenStep) -> None:
-        draft = self._draft(place, operation.step_id)
+    def _reopen(self, index: int, operation: op.ReopenStep) -> None:
+        draft = self._draft(index, operation.step_id)
         if EventType.STEP_REOPENED not in STEP_NEXT[draft.status]:
             final = draft.status in (StepStatus.COMPLETED, StepStatus.CANCELLED)
             _refuse(
-                place,
+                index,
                 Code.STEP_TERMINAL if final else Code.INVALID_TRANSITION,
                 f"step {draft.step_id!r} is {draft.status.value}; only blocked and failed steps "
                 + (
@@ -210,22 +210,22 @@ class _Update:
         event = ev.StepReopened(draft.status, reason=operation.reason)
         self._cause(draft, event, StepStatus.PENDING)
 
-    # What they share.
+    # Shared by the operations.
 
-    def _draft(self, place: int, step_id: StepId) -> Draft:
+    def _draft(self, index: int, step_id: StepId) -> Draft:
         if not self._overlay.has(step_id):
             _refuse(
-                place,
+                index,
                 Code.STEP_NOT_FOUND,
                 f"there is no step {step_id!r} at this point of the update.",
                 step_id=step_id,
             )
         return self._overlay.draft(step_id)
 
-    def _require_open(self, place: int, draft: Draft) -> None:
+    def _require_open(self, index: int, draft: Draft) -> None:
         if draft.status is StepStatus.COMPLETED:
             _refuse(
-                place,
+                index,
                 Code.STEP_TERMINAL,
                 f"step {draft.step_id!r} is completed; only its title and summary can still "
                 "change. Add a new step for further work.",
@@ -252,8 +252,8 @@ class _Update:
                     _refuse(
                         max(draft.edges_by, 0),
                         Code.STEP_NOT_FOUND,
-                        f"step {draft.step_id!r} would depend on {on!r}, which is no step of "
-                        "this Task.",
+                        f"step {draft.step_id!r} would depend on {on!r}, which is not a step "
+                        "of this Task.",
                         step_id=on,
                     )
         cycle = insert_edges(overlay, overlay.new_edges())
@@ -283,7 +283,7 @@ class _Update:
         draft.status = to
 
     def _held_back(self) -> list[ev.Event]:
-        """Return the promotions that the block kept from happening."""
+        """Return the promotions that the block has held back."""
         drafted = {draft.step_id for draft in self._overlay.drafts()}
         pending = self._task.index.walk(None, {StepStatus.PENDING}, self._overlay.has)
         events: list[ev.Event] = []
@@ -302,11 +302,11 @@ _INSTEAD_OF_CANCEL = {
     StepStatus.RUNNING: "A worker holds it: cancel that worker's run.",
     StepStatus.BLOCKED: "Reopen it first, then cancel it; one update can do both.",
     StepStatus.FAILED: "Reopen it first, then cancel it; one update can do both.",
-    StepStatus.COMPLETED: "It is done; change the steps that follow instead.",
+    StepStatus.COMPLETED: "It is completed; change the steps that follow instead.",
     StepStatus.CANCELLED: "It is cancelled already.",
 }
 
 
-def _refuse(place: int, code: Code, why: str, **details: object) -> NoReturn:
-    path = f"$.operations[{place}]"
-    raise RefusedError(code, f"{path}: {why}", {"path": path, "index": place, **details})
+def _refuse(index: int, code: Code, why: str, **details: object) -> NoReturn:
+    path = f"$.operations[{index}]"
+    raise RefusedError(code, f"{path}: {why}", {"path": path, "index": index, **details})

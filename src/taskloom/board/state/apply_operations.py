@@ -1,8 +1,8 @@
-"""How the shape of a Task changes: its first steps, and the operations of an update.
+"""Changes the plan of a Task: its first steps, and the operations of an update.
 
-Part of `evolve`; nothing else calls it. Only content and topology change here: statuses have
-events of their own. Operations are applied in the order given, edges are joined up at the
-end, since a step may wait for one that a later operation adds.
+`evolve` alone calls it. Only content and topology change here: statuses have events of their own.
+Operations are applied in their order; the edges are connected at the end, since a step may depend
+on one that a later operation adds.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -19,7 +19,7 @@ from taskloom.board.status import StepStatus
 from taskloom.ids import StepId
 
 _UNBOUNDED: Final = 1 << 62
-_ANYTHING: Final = Rules(
+_NO_LIMITS: Final = Rules(
     steps_max=_UNBOUNDED,
     operations_max=_UNBOUNDED,
     dependencies_max=_UNBOUNDED,
@@ -27,11 +27,11 @@ _ANYTHING: Final = Rules(
     summary_bytes_max=_UNBOUNDED,
     data_bytes_max=_UNBOUNDED,
 )
-"""What was once accepted stays readable, whatever the limits are today."""
+"""No limits: a recorded operation stays readable when the limits have been lowered."""
 
 
 def add_steps(task: Task, snapshots: Sequence[StepSnapshot], at: datetime) -> None:
-    """Give a new Task its steps.
+    """Add the first steps to a Task.
 
     Raises:
         KeyError: A dependency names no step.
@@ -70,15 +70,15 @@ def apply_operations(task: Task, raw: Sequence[dict[str, object]], at: datetime)
     """Apply the operations of one update.
 
     Raises:
-        KeyError: A step is not there.
-        ValueError: There is a cycle, or a step is there already.
+        KeyError: A step does not exist.
+        ValueError: There is a cycle, or a step exists already.
     """
     patch = _Patch(task, at)
-    for place, value in enumerate(raw):
+    for index, value in enumerate(raw):
         known = op.trimmed(value)
         if known is not None:
-            patch.apply(op.parse(known, f"$.operations[{place}]", _ANYTHING))
-    patch.join_edges()
+            patch.apply(op.parse(known, f"$.operations[{index}]", _NO_LIMITS))
+    patch.connect_edges()
 
 
 class _Patch:
@@ -87,8 +87,8 @@ class _Patch:
     def __init__(self, task: Task, at: datetime) -> None:
         self._task = task
         self._at = at
-        self._joined: dict[StepId, tuple[StepId, ...]] = {}
-        """The dependencies that touched steps were joined up with before this update."""
+        self._connected: dict[StepId, tuple[StepId, ...]] = {}
+        """The dependencies of the changed steps before this update."""
         self._added: set[StepId] = set()
 
     def apply(self, operation: op.Operation) -> None:
@@ -118,14 +118,14 @@ class _Patch:
 
     def _touch(self, step_id: StepId) -> Step:
         step = self._task.steps[step_id]
-        self._joined.setdefault(step_id, step.depends_on_step_ids)
+        self._connected.setdefault(step_id, step.depends_on_step_ids)
         step.updated_at = self._at
         return step
 
     def _add(self, new: op.NewStep) -> None:
         task = self._task
         if new.step_id in task.steps:
-            raise ValueError(f"step {new.step_id!r} is there already")
+            raise ValueError(f"step {new.step_id!r} exists already")
         step = Step(
             new.step_id,
             new.title,
@@ -143,7 +143,7 @@ class _Patch:
         task.next_order += 1
         task.next_rank += 1
         task.required_open += new.required
-        self._joined[new.step_id] = ()
+        self._connected[new.step_id] = ()
         self._added.add(new.step_id)
         if task.live_index is not None:
             task.live_index.add(step)
@@ -170,27 +170,27 @@ class _Patch:
     def _delete(self, step_id: StepId) -> None:
         task = self._task
         step = task.steps.pop(step_id)
-        joined = self._joined.pop(step_id, step.depends_on_step_ids)
-        self._part(step_id, joined)
+        connected = self._connected.pop(step_id, step.depends_on_step_ids)
+        self._disconnect(step_id, connected)
         if step.required and step.status is not StepStatus.COMPLETED:
             task.required_open -= 1
         if task.live_index is not None:
             task.live_index.drop(step)
 
-    def _part(self, step_id: StepId, dependencies: Collection[StepId]) -> None:
+    def _disconnect(self, step_id: StepId, dependencies: Collection[StepId]) -> None:
         for on in dependencies:
             other = self._task.steps.get(on)
             if other is not None:
                 other.dependents.discard(step_id)
 
-    def join_edges(self) -> None:
+    def connect_edges(self) -> None:
         """Make dependents, unmet counts and ranks agree with the new dependencies."""
         steps = self._task.steps
         new_edges: list[Edge] = []
-        for step_id, old in self._joined.items():
+        for step_id, old in self._connected.items():
             step = steps[step_id]
             wanted = step.depends_on_step_ids
-            self._part(step_id, set(old).difference(wanted))
+            self._disconnect(step_id, set(old).difference(wanted))
             for on in wanted:
                 # A step deleted and added again under its old id is another step.
                 if on not in old or on in self._added:
@@ -203,28 +203,22 @@ class _Patch:
 
 
 class TaskGraph:
-    """A Task's DAG as `order` wants to see it."""
+    """The DAG of a Task, as `topological_order` reads it."""
 
     def __init__(self, task: Task) -> None:
-        """Look at this Task."""
         self._steps = task.steps
 
     def dependencies(self, step_id: StepId) -> Collection[StepId]:
-        """Return what the step waits for."""
         return self._steps[step_id].depends_on_step_ids
 
     def dependents(self, step_id: StepId) -> Collection[StepId]:
-        """Return what waits for the step."""
         return self._steps[step_id].dependents
 
     def step_ids(self) -> Iterable[StepId]:
-        """Walk all steps in order of creation."""
         return self._steps
 
     def rank(self, step_id: StepId) -> int:
-        """Return the step's place."""
         return self._steps[step_id].rank
 
     def set_rank(self, step_id: StepId, rank: int) -> None:
-        """Move the step."""
         self._steps[step_id].rank = rank

@@ -42,7 +42,7 @@ class ImpossibleEventError(TaskloomError):
 
 
 def create(event: ev.TaskCreated, at: datetime, seq: Seq, session_id: SessionId) -> Task:
-    """Make the Task that a log begins with."""
+    """Return the Task that the first line of a log creates."""
     from_log = event.task
     task = Task(
         task_id=from_log.task_id,
@@ -69,7 +69,7 @@ def evolve(task: Task, payload: ev.Payload, step_id: StepId | None, at: datetime
     """Apply one event.
 
     Raises:
-        ImpossibleEventError: The event cannot follow. The Task may be half changed; drop it.
+        ImpossibleEventError: The event cannot follow. The Task may be half changed.
     """
     on_step = _STEP.get(type(payload))
     if on_step is not None:
@@ -81,7 +81,7 @@ def evolve(task: Task, payload: ev.Payload, step_id: StepId | None, at: datetime
     else:
         on_task = _TASK.get(type(payload))
         if on_task is None:
-            raise ImpossibleEventError(f"{payload.type.value} can only begin a log")
+            raise ImpossibleEventError(f"{payload.type.value} can only start a log")
         next_status = TASK_NEXT[task.status].get(payload.type)
         if next_status is None:
             raise ImpossibleEventError(
@@ -94,9 +94,9 @@ def evolve(task: Task, payload: ev.Payload, step_id: StepId | None, at: datetime
 
 
 def evolve_all(task: Task, lines: Iterable[Recorded]) -> None:
-    """Apply events as a log has them, from the one after `task.seq` on.
+    """Apply the events of a log from the one after `task.seq` on.
 
-    This is `evolve` in a loop, without what need be done only once: replay is made of it.
+    This is `evolve` in a loop, with the work that is the same for every event done once.
 
     Raises:
         ImpossibleEventError: An event cannot follow; `task.seq` is the last one that could.
@@ -125,7 +125,7 @@ def _misnumbered(line: Recorded) -> NoReturn:
     raise ImpossibleEventError(f"the line is numbered {line.wal_seq}")
 
 
-# What happens to steps. Each handler first moves the step, which checks the table.
+# Events of steps. Each handler first moves the step, which checks the table.
 
 
 def _sources(event: EventType, to: StepStatus) -> frozenset[StepStatus]:
@@ -267,7 +267,7 @@ def _write_result(step: Step, summary: str | None, artifacts: list[str] | None) 
         step.artifact_ids = tuple(artifacts)
 
 
-# What happens to the Task. Its status has been moved by the table already.
+# Events of the Task. `evolve` has set the new status by the table already.
 
 
 def _task_reason(

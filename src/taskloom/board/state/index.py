@@ -1,7 +1,6 @@
-"""What can be worked out from the steps and is asked for all the time.
+"""An index of a Task's steps by pool and status, and of its leases by their end.
 
-Steps by pool and status, in order of creation; leases by when they end. `evolve` tells it
-of every move, so that no question costs more because the DAG is big.
+`evolve` updates it with every change, so that no query costs more because the DAG is big.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -20,9 +19,9 @@ class Index:
     __slots__ = ("_by_order", "_leases", "_sets", "counts")
 
     def __init__(self, steps: Iterable[Step]) -> None:
-        """Build it from the steps as they are."""
+        """Index the steps as they are."""
         self.counts = dict.fromkeys(StepStatus, 0)
-        """How many steps are where."""
+        """The number of steps by status."""
         self._by_order: dict[int, StepId] = {}
         self._sets: dict[PoolId, dict[StepStatus, SortedInts]] = {}
         self._leases: list[tuple[datetime, Seq, StepId]] = []
@@ -38,19 +37,19 @@ class Index:
         heapify(self._leases)
 
     def add(self, step: Step) -> None:
-        """Take in a new step."""
+        """Add a new step."""
         self._by_order[step.order] = step.step_id
         self.counts[step.status] += 1
         self._set(step.worker_pool_id, step.status).add(step.order)
 
     def drop(self, step: Step) -> None:
-        """Forget a deleted step."""
+        """Remove a deleted step."""
         del self._by_order[step.order]
         self.counts[step.status] -= 1
         self._set(step.worker_pool_id, step.status).remove(step.order)
 
     def move(self, step: Step, status: StepStatus) -> None:
-        """Follow a step from its status to a new one."""
+        """Move a step to another status."""
         self.counts[step.status] -= 1
         self.counts[status] += 1
         sets = self._sets[step.worker_pool_id]
@@ -61,36 +60,36 @@ class Index:
         there.add(step.order)
 
     def repool(self, step: Step, pool: PoolId) -> None:
-        """Follow a step from its pool to another."""
+        """Move a step to another pool."""
         self._set(step.worker_pool_id, step.status).remove(step.order)
         self._set(pool, step.status).add(step.order)
 
     def lease(self, step: Step, end: datetime) -> None:
-        """Note when a lease ends. Earlier notes about the step go stale by themselves."""
+        """Add the end of a lease. Earlier ends of the step's leases are ignored from then on."""
         heappush(self._leases, (end, step.claim_seq, step.step_id))
 
     def next_lease_end(self, steps: Mapping[StepId, Step]) -> datetime | None:
-        """Return when the first lease ends that is still held."""
+        """Return the earliest end of the leases that are held."""
         leases = self._leases
         while leases:
             end, claim_seq, step_id = leases[0]
-            if _holds(steps.get(step_id), end, claim_seq):
+            if _is_held(steps.get(step_id), end, claim_seq):
                 return end
             heappop(leases)
         return None
 
     def expired(self, steps: Mapping[StepId, Step], now: datetime) -> list[Step]:
-        """Return the held steps whose lease has ended, first ended first. Changes no lease."""
+        """Return the held steps whose lease has ended, the earliest first. Changes no lease."""
         found: list[Step] = []
         kept: list[tuple[datetime, Seq, StepId]] = []
         leases = self._leases
         while leases and leases[0][0] <= now:
             entry = heappop(leases)
             if kept and kept[-1] == entry:
-                continue  # Renewed within the same moment: the same end was noted twice.
+                continue  # Renewed at the same time: the same end was added twice.
             end, claim_seq, step_id = entry
             step = steps.get(step_id)
-            if step is not None and _holds(step, end, claim_seq):
+            if step is not None and _is_held(step, end, claim_seq):
                 found.append(step)
                 kept.append(entry)
         for entry in kept:
@@ -103,7 +102,7 @@ class Index:
         statuses: Collection[StepStatus],
         keep: Callable[[StepId], bool],
     ) -> Iterator[StepId]:
-        """Walk the steps of these pools (None is all) and statuses in order of creation."""
+        """Yield the steps of these pools (None is all) and statuses in order of creation."""
         runs = [
             orders
             for pool, sets in self._sets.items()
@@ -116,7 +115,7 @@ class Index:
         return (by_order[order] for order in ordered if keep(by_order[order]))
 
     def facts(self) -> dict[str, object]:
-        """Return what the index says, for comparing two of them in tests."""
+        """Return the content of the index, so that tests can compare two of them."""
         return {
             f"{pool}/{status}": [self._by_order[order] for order in orders]
             for pool, sets in sorted(self._sets.items())
@@ -132,7 +131,7 @@ class Index:
         return there
 
 
-def _holds(step: Step | None, end: datetime, claim_seq: Seq) -> bool:
+def _is_held(step: Step | None, end: datetime, claim_seq: Seq) -> bool:
     return (
         step is not None
         and step.status in HELD

@@ -1,8 +1,7 @@
-"""Taking over what another program recorded, as it recorded it.
+"""Applies the events of logs that the reference implementation wrote.
 
-For logs of the reference implementation only, which states more in its snapshots than its
-events say. No table is asked here: what is written is what was. The result is for looking at;
-nothing is ever appended to such a log.
+Its snapshots hold more than its events. No transition table is checked: the log is taken as it is.
+The Task can be read; nothing is ever appended to such a log.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +39,7 @@ _TASK_STATUS: Final = {
 
 
 def task_from_snapshot(before: Task | None, raw: Raw, at: datetime, session_id: SessionId) -> Task:
-    """Make a Task of a whole snapshot; `before` is what it replaces.
+    """Return the Task of a whole snapshot; `before` is the Task that it replaces.
 
     Raises:
         KeyError, ValueError, TypeError: The snapshot makes no sense.
@@ -70,7 +69,7 @@ def task_from_snapshot(before: Task | None, raw: Raw, at: datetime, session_id: 
 def force_step(
     task: Task, step_id: StepId, event: EventType, raw: Raw, at: datetime, seq: Seq
 ) -> None:
-    """Put a step where an event says it is."""
+    """Set a step to the status of an event."""
     step = task.steps[step_id]
     to = _STEP_STATUS.get(event) or StepStatus(_text(raw.get("status")) or step.status)
     _move(task, step, to)
@@ -88,7 +87,7 @@ def force_step(
 
 
 def force_task(task: Task, event: EventType, raw: Raw) -> None:
-    """Put a Task where an event says it is."""
+    """Set a Task to the status of an event."""
     task.status = _TASK_STATUS[event]
     task.result_summary = cast("str | None", raw.get("result_summary")) or task.result_summary
     if event is not EventType.TASK_RUNNING:

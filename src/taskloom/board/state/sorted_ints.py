@@ -27,24 +27,24 @@ class SortedInts:
         self._size = len(ordered)
 
     def __len__(self) -> int:
-        """Count them."""
+        """Return how many there are."""
         return self._size
 
     def __iter__(self) -> Iterator[int]:
-        """Walk them in ascending order."""
+        """Iterate in ascending order."""
         return chain.from_iterable(self._runs)
 
     def __contains__(self, number: int) -> bool:
-        """Tell whether the number is there."""
+        """Return whether the number is in the set."""
         at = bisect_left(self._lasts, number)
         if at == len(self._runs):
             return False
         run = self._runs[at]
-        place = bisect_left(run, number)
-        return place < len(run) and run[place] == number
+        index = bisect_left(run, number)
+        return index < len(run) and run[index] == number
 
     def add(self, number: int) -> None:
-        """Put a number in that is not there yet."""
+        """Add a number that is not in the set."""
         self._size += 1
         if not self._runs:
             self._runs.append([number])
@@ -61,16 +61,16 @@ class SortedInts:
             self._split(at)
 
     def remove(self, number: int) -> None:
-        """Take a number out that is there."""
+        """Remove a number that is in the set."""
         at = bisect_left(self._lasts, number)
         run = self._runs[at]
-        place = bisect_left(run, number)
-        assert run[place] == number, "only what is in can be taken out"
-        del run[place]
+        index = bisect_left(run, number)
+        assert run[index] == number, "only a number in the set can be removed"
+        del run[index]
         self._size -= 1
         if not run:
             del self._runs[at], self._lasts[at]
-        elif place == len(run):
+        elif index == len(run):
             self._lasts[at] = run[-1]
 
     def _split(self, at: int) -> None:

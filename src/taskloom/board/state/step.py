@@ -25,9 +25,9 @@ class Step:
     created_at: datetime
     updated_at: datetime
     order: int
-    """Its place in the plan: the order of creation."""
+    """Its position in the order of creation."""
     rank: int
-    """Its place in a topological order: greater than that of every dependency."""
+    """Its position in a topological order: greater than that of every dependency."""
     unmet: int = 0
     """How many of its dependencies are not completed."""
     dependents: set[StepId] = field(default_factory=set[StepId])
@@ -36,7 +36,7 @@ class Step:
     claimed_by_run_id: RunId | None = None
     lease_expires_at: datetime | None = None
     claim_seq: Seq = 0
-    """The line of the claim that holds it: with the run id, the fence of a worker's writes."""
+    """The line of the claim that holds it: the fence of the worker's writes."""
     result_summary: str | None = None
     reason: str | None = None
     artifact_ids: tuple[str, ...] = ()

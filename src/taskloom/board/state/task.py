@@ -16,7 +16,7 @@ from taskloom.ids import AgentId, CommandId, RunId, Seq, SessionId, StepId, Task
 
 
 class Done(NamedTuple):
-    """What a command that carried an id came to, so that asking again is answered the same."""
+    """The result of a command with an id, so that sending it again gets the same answer."""
 
     first_seq: Seq
     last_seq: Seq
@@ -46,35 +46,35 @@ class Task:
     steps: dict[StepId, Step] = field(default_factory=dict[StepId, Step])
     """In order of creation."""
     required_open: int = 0
-    """Required steps that are not completed; nought is what completion needs."""
+    """The number of required steps that are not completed; the Task can complete at 0."""
     claims: dict[RunId, StepId] = field(default_factory=dict[RunId, StepId])
-    """Every run that ever claimed, so that none claims twice."""
+    """The step that each run has claimed; a run claims once."""
     done: dict[CommandId, Done] = field(default_factory=dict[CommandId, Done])
     seq: Seq = 0
     next_order: int = 0
     next_rank: int = 0
     event_prefix: str = ""
-    """What every event id of this log begins with; random, so ids are unique everywhere."""
+    """The start of every event id of this log; random, so that ids are unique everywhere."""
     from_reference_log: bool = False
-    """Written by the reference implementation: to be read, never appended to."""
+    """Whether the reference implementation wrote the log; then nothing is appended to it."""
     live_index: Index | None = None
-    """The index if anybody asked for it yet. Replay is quick because nobody has."""
+    """The index, once it was needed; replay is quick because it does without."""
 
     @property
     def index(self) -> Index:
-        """The index, built at the first question and kept true by `evolve` from then on."""
+        """The index: built when it is first needed, and updated by `evolve` from then on."""
         if self.live_index is None:
             self.live_index = Index(self.steps.values())
         return self.live_index
 
     @property
     def counts(self) -> dict[StepStatus, int]:
-        """How many steps are where."""
+        """The number of steps by status."""
         return self.index.counts
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the Task has ended, one way or another."""
+        """Whether the Task has ended."""
         return self.status in TASK_TERMINAL
 
     @property
@@ -84,13 +84,13 @@ class Task:
 
     @property
     def is_completeable(self) -> bool:
-        """Whether `task_complete` would be accepted now."""
+        """Whether `CompleteTask` would be accepted now."""
         held = sum(self.counts[status] for status in HELD)
         return not self.is_terminal and self.required_open == 0 and held == 0
 
     @property
     def is_stalled(self) -> bool:
-        """Whether nothing can move without the Orchestrator."""
+        """Whether no step can change until the Orchestrator changes the plan."""
         counts = self.counts
         alive = counts[StepStatus.READY] + counts[StepStatus.CLAIMED] + counts[StepStatus.RUNNING]
         waiting = (
@@ -99,5 +99,5 @@ class Task:
         return not self.is_terminal and alive == 0 and waiting > 0
 
     def next_lease_end(self) -> datetime | None:
-        """When the first of the running leases ends."""
+        """Return the earliest end of the leases that are held."""
         return self.index.next_lease_end(self.steps)

@@ -1,9 +1,8 @@
-"""Keeping a topological order while edges come, so that a cycle is noticed at once.
+"""A topological order that is kept up to date, so that a new edge shows a cycle at once.
 
-Every step has a rank greater than that of each of its dependencies. A new edge that agrees
-with the ranks needs no search at all; one that does not moves only the steps between the two
-(Pearce and Kelly, 2006). The same code runs on the Task and on the overlay of an update that
-is still being checked, so it sees the graph through a small protocol.
+Every step has a rank greater than that of each of its dependencies. A new edge that agrees with
+the ranks needs no search; any other moves only the steps between its ends (Pearce and Kelly,
+2006). The same code runs on a Task and on the overlay of an update, through a small protocol.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Final, Protocol
 from taskloom.ids import StepId
 
 _ONE_BY_ONE_MAX: Final = 64
-"""Edges against the order in one update that are still mended one by one."""
+"""The number of edges against the order up to which the ranks are fixed edge by edge."""
 
 Edge = tuple[StepId, StepId]
 """(dependency, dependent): the first comes before the second."""
@@ -23,51 +22,51 @@ class Graph(Protocol):
     """A DAG with ranks."""
 
     def dependencies(self, step_id: StepId) -> Collection[StepId]:
-        """Return what the step waits for."""
+        """Return the steps that the step depends on."""
         ...
 
     def dependents(self, step_id: StepId) -> Collection[StepId]:
-        """Return what waits for the step."""
+        """Return the steps that depend on the step."""
         ...
 
     def step_ids(self) -> Iterable[StepId]:
-        """Walk all steps in order of creation."""
+        """Return all steps in order of creation."""
         ...
 
     def rank(self, step_id: StepId) -> int:
-        """Return the step's place."""
+        """Return the rank of a step."""
         ...
 
     def set_rank(self, step_id: StepId, rank: int) -> None:
-        """Move the step."""
+        """Set the rank of a step."""
         ...
 
 
 def insert_edges(graph: Graph, edges: Sequence[Edge]) -> list[StepId] | None:
-    """Mend the ranks for edges that are in the graph already; return a cycle if they close one.
+    """Fix the ranks for edges that are in the graph already; return a cycle if they close one.
 
-    The edges are taken in one by one: until its turn comes an edge is not looked at, since the
-    search relies on every edge it follows being in order.
+    The edges are added one by one. The search ignores an edge that is not added yet, since it
+    relies on the order of every edge that it follows.
     """
     late = [edge for edge in edges if graph.rank(edge[0]) >= graph.rank(edge[1])]
     if len(late) > _ONE_BY_ONE_MAX:
-        return _rank_anew(graph)
-    waiting = set(late)
+        return _rank_again(graph)
+    not_added = set(late)
     for edge in late:
-        waiting.discard(edge)
+        not_added.discard(edge)
         before, after = edge
         if before == after:
             return [before]
         if graph.rank(before) < graph.rank(after):
-            continue  # An earlier mend brought it into order.
-        cycle = _insert(graph, before, after, waiting)
+            continue  # Adding an earlier edge has fixed this one.
+        cycle = _insert(graph, before, after, not_added)
         if cycle is not None:
             return cycle
     return None
 
 
-def _rank_anew(graph: Graph) -> list[StepId] | None:
-    """Rank the whole graph: for a big update that is quicker than mending edge by edge."""
+def _rank_again(graph: Graph) -> list[StepId] | None:
+    """Rank the whole graph: for a big update that is quicker than edge by edge."""
     ranks = rank_all({step: tuple(graph.dependencies(step)) for step in graph.step_ids()})
     if not isinstance(ranks, dict):
         return ranks
@@ -77,7 +76,7 @@ def _rank_anew(graph: Graph) -> list[StepId] | None:
 
 
 def _insert(
-    graph: Graph, before: StepId, after: StepId, waiting: Collection[Edge]
+    graph: Graph, before: StepId, after: StepId, not_added: Collection[Edge]
 ) -> list[StepId] | None:
     top, bottom = graph.rank(before), graph.rank(after)
     came_from: dict[StepId, StepId] = {}
@@ -86,7 +85,7 @@ def _insert(
         lambda step: (
             other
             for other in graph.dependents(step)
-            if (step, other) not in waiting and graph.rank(other) <= top
+            if (step, other) not in not_added and graph.rank(other) <= top
         ),
         came_from,
     )
@@ -97,7 +96,7 @@ def _insert(
         lambda step: (
             other
             for other in graph.dependencies(step)
-            if (other, step) not in waiting and graph.rank(other) >= bottom
+            if (other, step) not in not_added and graph.rank(other) >= bottom
         ),
         {},
     )
@@ -133,19 +132,19 @@ def _path(came_from: Mapping[StepId, StepId], start: StepId, end: StepId) -> lis
 
 
 def rank_all(dependencies: Mapping[StepId, Sequence[StepId]]) -> dict[StepId, int] | list[StepId]:
-    """Rank a whole new DAG, keeping the given order where it can; return a cycle if there is one.
+    """Return the ranks of a new DAG, in the given order where possible; or a cycle, if it has one.
 
     Every dependency must be a key of the mapping.
     """
-    places = {step: at for at, step in enumerate(dependencies)}
-    if all(places[on] < at for step, at in places.items() for on in dependencies[step]):
-        return places  # Written in an order that works: the common case.
+    positions = {step: at for at, step in enumerate(dependencies)}
+    if all(positions[on] < at for step, at in positions.items() for on in dependencies[step]):
+        return positions  # The given order is a topological one: the common case.
     names = list(dependencies)
     left = [len(dependencies[step]) for step in names]
     dependents: list[list[int]] = [[] for _ in names]
-    for step, at in places.items():
+    for step, at in positions.items():
         for on in dependencies[step]:
-            dependents[places[on]].append(at)
+            dependents[positions[on]].append(at)
     free = [at for at, count in enumerate(left) if count == 0]
     ranks: dict[StepId, int] = {}
     while free:
@@ -163,7 +162,7 @@ def rank_all(dependencies: Mapping[StepId, Sequence[StepId]]) -> dict[StepId, in
 def _find_cycle(
     dependencies: Mapping[StepId, Sequence[StepId]], ranked: Mapping[StepId, int]
 ) -> list[StepId]:
-    # Each step left over waits for another one left over: walking on must come back somewhere.
+    # Every step that has no rank depends on another one without: following them finds a cycle.
     step = next(step for step in dependencies if step not in ranked)
     walked: dict[StepId, int] = {}
     path: list[StepId] = []

@@ -1,6 +1,6 @@
-"""A Task as it would be after an update, without touching the Task.
+"""A Task as an update would leave it, without changing the Task.
 
-Only the steps that operations name are copied, so the cost follows the operations and not
+Only the steps that operations name are copied, so the cost depends on the operations and not on
 the size of the DAG.
 """
 
@@ -16,7 +16,7 @@ from taskloom.ids import StepId
 
 @define(eq=False)
 class Draft:
-    """One step as it would be."""
+    """One step as the update would leave it."""
 
     step_id: StepId
     depends_on_step_ids: tuple[StepId, ...]
@@ -24,16 +24,15 @@ class Draft:
     rank: int
     order: int
     base: Step | None
-    """The step as it is; None for one that an operation adds."""
+    """The step as it is; None for a step that an operation adds."""
     edges_by: int = -1
     """The operation that last changed its dependencies."""
 
 
 class Overlay:
-    """The DAG with some of its steps replaced, added or gone."""
+    """The DAG with some of its steps changed, added or deleted."""
 
     def __init__(self, task: Task) -> None:
-        """Begin with nothing changed."""
         self._task = task
         self._drafts: dict[StepId, Draft | None] = {}
         self._gained: dict[StepId, set[StepId]] = {}
@@ -44,13 +43,13 @@ class Overlay:
         self._next_rank = task.next_rank
 
     def has(self, step_id: StepId) -> bool:
-        """Tell whether the step would be there."""
+        """Return whether the step exists after the update."""
         if step_id in self._drafts:
             return self._drafts[step_id] is not None
         return step_id in self._task.steps
 
     def draft(self, step_id: StepId) -> Draft:
-        """Return the step for changing; it must be there."""
+        """Return a copy of a step to change; the step must exist."""
         draft = self._drafts.get(step_id)
         if draft is None:
             step = self._task.steps[step_id]
@@ -70,13 +69,13 @@ class Overlay:
         self.set_dependencies(draft, new.depends_on_step_ids, by)
 
     def delete(self, step_id: StepId) -> None:
-        """Take a step away that nothing depends on."""
+        """Delete a step that no other depends on."""
         self.set_dependencies(self.draft(step_id), (), -1)
         self._drafts[step_id] = None
         self.size -= 1
 
     def set_dependencies(self, draft: Draft, wanted: tuple[StepId, ...], by: int) -> None:
-        """Give a step other dependencies."""
+        """Replace the dependencies of a step."""
         for on in draft.depends_on_step_ids:
             if on not in wanted:
                 self._gained.get(on, set()).discard(draft.step_id)
@@ -89,21 +88,21 @@ class Overlay:
         draft.edges_by = by
 
     def drafts(self) -> Iterator[Draft]:
-        """Walk the changed and added steps that would be there, in order of creation."""
+        """Yield the changed and added steps in order of creation, without the deleted ones."""
         there = (draft for draft in self._drafts.values() if draft is not None)
         return iter(sorted(there, key=lambda draft: draft.order))
 
     def status(self, step_id: StepId) -> StepStatus:
-        """Return the status a step would have."""
+        """Return the status of a step after the update."""
         draft = self._drafts.get(step_id)
         return draft.status if draft is not None else self._task.steps[step_id].status
 
     def unmet(self, draft: Draft) -> int:
-        """Count the dependencies that would not be completed."""
+        """Return the number of dependencies that are not completed."""
         return sum(self.status(on) is not StepStatus.COMPLETED for on in draft.depends_on_step_ids)
 
     def alive(self) -> int:
-        """Count the steps that would be ready, claimed or running."""
+        """Return the number of steps that are ready, claimed or running."""
         count = sum(self._task.counts[status] for status in ALIVE)
         for step_id, draft in self._drafts.items():
             old = self._task.steps.get(step_id)
@@ -124,10 +123,9 @@ class Overlay:
         draft = self._drafts.get(step_id)
         return draft is not None and draft.base is None
 
-    # The graph as `order` wants to see it.
+    # The graph, as `topological_order` reads it.
 
     def dependencies(self, step_id: StepId) -> Collection[StepId]:
-        """Return what the step would wait for."""
         draft = self._drafts.get(step_id)
         return (
             draft.depends_on_step_ids
@@ -136,7 +134,6 @@ class Overlay:
         )
 
     def dependents(self, step_id: StepId) -> Collection[StepId]:
-        """Return what would wait for the step."""
         base = self._task.steps.get(step_id)
         there: Collection[StepId] = base.dependents if base is not None else ()
         gained, lost = self._gained.get(step_id), self._lost.get(step_id)
@@ -145,7 +142,6 @@ class Overlay:
         return set(there).difference(lost or ()).union(gained or ())
 
     def step_ids(self) -> Iterator[StepId]:
-        """Walk all steps that would be there in order of creation."""
         for step_id in self._task.steps:
             draft = self._drafts.get(step_id)
             if step_id not in self._drafts or (draft is not None and draft.base is not None):
@@ -155,7 +151,6 @@ class Overlay:
                 yield draft.step_id
 
     def rank(self, step_id: StepId) -> int:
-        """Return the place the step would have."""
         moved = self._ranks.get(step_id)
         if moved is not None:
             return moved
@@ -163,5 +158,4 @@ class Overlay:
         return draft.rank if draft is not None else self._task.steps[step_id].rank
 
     def set_rank(self, step_id: StepId, rank: int) -> None:
-        """Move the step."""
         self._ranks[step_id] = rank

@@ -7,7 +7,7 @@ import pytest
 from taskloom.agent import Message, ModelRequest
 from taskloom.agent.providers.model import ProviderModel
 from taskloom.app import chat_model
-from taskloom.app.models import SettledModel
+from taskloom.app.models import ModelWithSettings
 from taskloom.config import Config, ModelConfig
 from taskloom.errors import ConfigError
 from tests.agent.provider_server import OpenAI, serving
@@ -85,7 +85,7 @@ async def test_the_settings_are_handed_to_each_call_of_every_model() -> None:
         )
         for name in ("", "openai:y"):
             opened = chat_model(Config(model=model), {}, name=name)
-            assert isinstance(opened, SettledModel)
+            assert isinstance(opened, ModelWithSettings)
             async with opened:
                 request = ModelRequest([Message.user("hi")], settings={"max_tokens": 9})
                 await opened.generate(request)

@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 from obstore.store import LocalStore, MemoryStore
 
-from taskloom.files import Backend, Creating, LocalFiles, Locking, MemoryFiles, Versioning
+from taskloom.files import (
+    Backend,
+    LocalFiles,
+    MemoryFiles,
+    SupportsCreate,
+    SupportsLock,
+    SupportsVersions,
+)
 from taskloom.files.object_store import ObjectFiles
 from taskloom.testing import FilesContract
 
@@ -48,8 +55,8 @@ class TestObjectsInADirectory(FilesContract):
 def test_each_backend_has_the_documented_optional_methods(tmp_path: Path) -> None:
     objects = ObjectFiles(MemoryStore())
     for files in (LocalFiles(tmp_path), MemoryFiles()):
-        assert isinstance(files, Creating)
-        assert isinstance(files, Locking)
-        assert isinstance(files, Versioning)
-    assert isinstance(objects, Creating)
-    assert not isinstance(objects, Locking)
+        assert isinstance(files, SupportsCreate)
+        assert isinstance(files, SupportsLock)
+        assert isinstance(files, SupportsVersions)
+    assert isinstance(objects, SupportsCreate)
+    assert not isinstance(objects, SupportsLock)

@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from taskloom.files import LocalFiles, Locking, MemoryFiles
+from taskloom.files import LocalFiles, MemoryFiles, SupportsLock
 
 PROGRAM = Path(__file__).with_name("lock_holder.py")
 LONG_S = 30
@@ -169,7 +169,7 @@ async def test_a_file_is_whole_whenever_its_writer_is_killed(tmp_path: Path) -> 
 @pytest.mark.spec("PT-104")
 @pytest.mark.parametrize("kind", ["local", "memory"])
 def test_a_lock_holds_between_threads_with_their_own_loops(kind: str, tmp_path: Path) -> None:
-    shared: Locking = MemoryFiles() if kind == "memory" else LocalFiles(tmp_path)
+    shared: SupportsLock = MemoryFiles() if kind == "memory" else LocalFiles(tmp_path)
     inside: list[int] = []
     most: list[int] = []
 

@@ -67,10 +67,10 @@ def chat_model(
         opened = open_model(model.name, base_url=model.base_url, api_key=key)
     except ModelError as error:
         raise ConfigError(error.message, model=model.name, kind=error.kind) from error
-    return SettledModel(opened, model.settings) if model.settings else opened
+    return ModelWithSettings(opened, model.settings) if model.settings else opened
 
 
-class SettledModel:
+class ModelWithSettings:
     """A model with settings of its own, under those of each call."""
 
     def __init__(self, model: ChatModel, settings: Mapping[str, Any]) -> None:

@@ -6,17 +6,23 @@
 from taskloom.files.cross_loop_lock import CrossLoopLock
 from taskloom.files.local import LocalFiles
 from taskloom.files.memory import MemoryFiles
-from taskloom.files.protocol import Backend, Creating, FileInfo, Locking, Versioning
+from taskloom.files.protocol import (
+    Backend,
+    FileInfo,
+    SupportsCreate,
+    SupportsLock,
+    SupportsVersions,
+)
 from taskloom.files.text import slice_lines
 
 __all__ = [
     "Backend",
-    "Creating",
     "CrossLoopLock",
     "FileInfo",
     "LocalFiles",
-    "Locking",
     "MemoryFiles",
-    "Versioning",
+    "SupportsCreate",
+    "SupportsLock",
+    "SupportsVersions",
     "slice_lines",
 ]

@@ -56,7 +56,7 @@ class Backend(Protocol):
 
 
 @runtime_checkable
-class Locking(Protocol):
+class SupportsLock(Protocol):
     """A backend that can lock a directory."""
 
     def lock(self, path: str) -> AbstractAsyncContextManager[None]:
@@ -68,7 +68,7 @@ class Locking(Protocol):
 
 
 @runtime_checkable
-class Creating(Protocol):
+class SupportsCreate(Protocol):
     """A backend that can create a file only if it does not exist."""
 
     async def create(self, path: str, content: str) -> None:
@@ -81,7 +81,7 @@ class Creating(Protocol):
 
 
 @runtime_checkable
-class Versioning(Protocol):
+class SupportsVersions(Protocol):
     """A backend with cheap version checks."""
 
     async def version(self, path: str) -> str:

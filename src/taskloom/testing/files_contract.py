@@ -14,7 +14,7 @@ from typing import Final
 
 import anyio
 
-from taskloom.files import Backend, Creating, FileInfo, Locking, Versioning
+from taskloom.files import Backend, FileInfo, SupportsCreate, SupportsLock, SupportsVersions
 
 _LONG_S: Final = 30.0
 """The timeout of waits that end at once on any machine."""
@@ -139,7 +139,7 @@ class FilesContract:
     async def test_versions_of_files_and_directories_change(self) -> None:
         """With the file, and with the files directly in the directory."""
         files = self.make_files()
-        if not isinstance(files, Versioning):
+        if not isinstance(files, SupportsVersions):
             return
         assert await files.version("d") == await files.version("d/a") == ""
         await files.write("d/a", "x")
@@ -154,13 +154,13 @@ class FilesContract:
     async def test_one_of_many_concurrent_creates_succeeds(self) -> None:
         """And its content stays."""
         files = self.make_files()
-        if not isinstance(files, Creating):
+        if not isinstance(files, SupportsCreate):
             return
         won: list[int] = []
 
         async def create(number: int) -> None:
             mine = self.same_files(files)
-            assert isinstance(mine, Creating)
+            assert isinstance(mine, SupportsCreate)
             try:
                 await mine.create("d/1.json", str(number))
             except FileExistsError:
@@ -192,13 +192,13 @@ class FilesContract:
     async def test_a_lock_excludes_others_and_is_passed_on(self) -> None:
         """Also when a waiter is cancelled, and when the holder fails."""
         files = self.make_files()
-        if not isinstance(files, Locking):
+        if not isinstance(files, SupportsLock):
             return
         other = self.same_files(files)
-        assert isinstance(other, Locking)
+        assert isinstance(other, SupportsLock)
         inside: list[str] = []
 
-        async def enter(name: str, locking: Locking) -> None:
+        async def enter(name: str, locking: SupportsLock) -> None:
             async with locking.lock("d"):
                 inside.append(name)
 
@@ -231,6 +231,6 @@ async def _raises(kind: type[Exception], call: Awaitable[object]) -> None:
     raise AssertionError(f"{kind.__name__} was not raised")
 
 
-async def _fail_inside(files: Locking) -> None:
+async def _fail_inside(files: SupportsLock) -> None:
     async with files.lock("d"):
         raise RuntimeError("failure while the lock is held")

@@ -39,7 +39,7 @@ Object = dict[str, object]
 
 
 class JsonWatcher:
-    """Prints everything. There is nobody to ask: what is not configured is refused."""
+    """Prints everything. No user can be asked: what is not configured is refused."""
 
     def __init__(self) -> None:
         """Start with nothing printed."""

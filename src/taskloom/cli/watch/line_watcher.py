@@ -20,7 +20,7 @@ class LineWatcher:
     """Prints one line per event; asks questions if `terminal` is one."""
 
     def __init__(self, terminal: TextIO | None) -> None:
-        """Read answers from a terminal; without one there is nobody to ask."""
+        """Read answers from a terminal; without one no user can be asked."""
         self._questions = Questions()
         self._prompt = LinePrompt(self._questions, terminal.fileno()) if terminal else None
         self._last_reply_id = ""

@@ -2,7 +2,7 @@
 
 It draws on the normal screen, not the alternate one, so that the lines stay in the scrollback.
 `rich.live.Live` is not used: it writes from the event loop, which a stopped terminal would block,
-and it leaves remains of the old picture behind when the window gets narrower.
+and it leaves remains of the old frame behind when the window gets narrower.
 """
 
 from collections import deque

@@ -32,7 +32,7 @@ from taskloom.view.run.model import OutputView, QuestionView, RunView
 _CANCEL_REASON: Final = "the user cancelled it"
 
 _FINAL_STEPS: Final = 60
-"""Of each Task, in the picture that stays on the screen."""
+"""Of each Task, in the view that stays on the screen."""
 
 _ANSWERED: Final = {"once": "allowed once", "session": "allowed for this session", "no": "refused"}
 

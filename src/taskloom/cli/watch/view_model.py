@@ -21,7 +21,7 @@ from taskloom.view.run.task_window import TaskWindow, window_reader
 from taskloom.view.style import mark
 
 _LINES_AT_ONCE: Final = 100
-"""Event lines of one update; nobody could read more, and the log has them."""
+"""Event lines of one update; more cannot be read in time, and the log has them."""
 
 
 class ViewModel:

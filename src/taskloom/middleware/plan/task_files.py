@@ -11,7 +11,14 @@ from typing import Final
 import anyio
 from msgspec import Struct
 
-from taskloom.files import Backend, Creating, CrossLoopLock, FileInfo, Locking, Versioning
+from taskloom.files import (
+    Backend,
+    CrossLoopLock,
+    FileInfo,
+    SupportsCreate,
+    SupportsLock,
+    SupportsVersions,
+)
 from taskloom.middleware.plan.change_marker import MARKER
 from taskloom.middleware.plan.item import PlanItem, decode_item, id_of_path, id_order, is_id
 from taskloom.middleware.plan.tasks import Tasks
@@ -50,7 +57,7 @@ class TaskFiles:
 
     def lock(self) -> AbstractAsyncContextManager[None]:
         """Return the backend's lock on the directory, or else one for this process alone."""
-        if isinstance(self._backend, Locking):
+        if isinstance(self._backend, SupportsLock):
             return self._backend.lock(self._directory)
         return self._lock
 
@@ -73,7 +80,7 @@ class TaskFiles:
 
     async def recheck(self, ids: Iterable[str]) -> None:
         """Read those of these files again whose version has changed."""
-        if not isinstance(self._backend, Versioning):
+        if not isinstance(self._backend, SupportsVersions):
             return
         versions = await self._versions(ids)
         await self._read(
@@ -91,7 +98,7 @@ class TaskFiles:
 
     async def directory_version(self) -> str:
         """Return a text that changes with the directory's entries; "" if the backend has none."""
-        if isinstance(self._backend, Versioning):
+        if isinstance(self._backend, SupportsVersions):
             return await self._backend.version(self._directory)
         return ""
 
@@ -126,7 +133,7 @@ class TaskFiles:
         Raises:
             FileExistsError: another program created it first.
         """
-        if isinstance(self._backend, Creating):
+        if isinstance(self._backend, SupportsCreate):
             await self._backend.create(self._path(id_), text)
         else:
             await self._backend.write(self._path(id_), text)
@@ -160,7 +167,7 @@ class TaskFiles:
         return by_id
 
     async def _version(self, id_: str) -> str:
-        if isinstance(self._backend, Versioning):
+        if isinstance(self._backend, SupportsVersions):
             return await self._backend.version(self._path(id_))
         return ""
 

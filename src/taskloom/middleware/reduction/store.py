@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from hashlib import sha256
 from typing import Final
 
-from taskloom.files import Backend, Creating, Locking
+from taskloom.files import Backend, SupportsCreate, SupportsLock
 
 NAME_MAX: Final = 100
 """With the digest added it is still far below the 255 bytes of a file name."""
@@ -85,7 +85,7 @@ class ResultStore:
             return False
         self._pending[key] = content
         try:
-            if isinstance(backend, Creating):
+            if isinstance(backend, SupportsCreate):
                 return await _create(backend, path, content)
             async with _locked(backend, path.rpartition("/")[0]):
                 return await _write_if_free(backend, path, content)
@@ -129,7 +129,7 @@ class ResultStore:
 
 
 async def _create(backend: Backend, path: str, content: str) -> bool:
-    assert isinstance(backend, Creating)
+    assert isinstance(backend, SupportsCreate)
     try:
         await backend.create(path, content)
     except FileExistsError:
@@ -148,7 +148,7 @@ async def _write_if_free(backend: Backend, path: str, content: str) -> bool:
 
 @asynccontextmanager
 async def _locked(backend: Backend, folder: str) -> AsyncGenerator[None]:
-    if isinstance(backend, Locking):
+    if isinstance(backend, SupportsLock):
         async with backend.lock(folder):
             yield
     else:

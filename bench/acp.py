@@ -1,4 +1,4 @@
-"""The editor's door: a plan on the wire, a big plan's cost, and ten thousand turns."""
+"""The ACP interface: a plan on the wire, the cost of a big plan, and ten thousand turns."""
 
 import asyncio
 import resource
@@ -15,10 +15,10 @@ import msgspec
 from bench.table import Row
 from taskloom import NewStep, StepStatus, open_board
 from taskloom.acp import AcpOptions, ItemsPlan, PlanEntry, PlanPublisher, serve
-from taskloom.acp.jsonrpc_transport import JsonRpcTransport, encode
 from taskloom.acp.plans.board_feed import BoardFeed
 from taskloom.acp.plans.client_state import ClientPlanState
 from taskloom.acp.plans.encoding import PlanFormat, plan_update
+from taskloom.acp.protocol.jsonrpc_transport import JsonRpcTransport, encode
 from taskloom.agent import Message, ScriptedModel
 from taskloom.board import ClaimStep, CreateTask, UpdateStep
 
@@ -65,8 +65,8 @@ async def _board_to_wire(folder: Path) -> list[float]:
     """Let a worker go through steps, and take the time from each change to its line on a socket."""
     ours, theirs = socket.socketpair()
     reader, _ = await asyncio.open_connection(sock=ours)
-    source, drain = await asyncio.open_connection(sock=theirs)
-    transport = JsonRpcTransport(source, drain)
+    source, sink = await asyncio.open_connection(sock=theirs)
+    transport = JsonRpcTransport(source, sink)
 
     async def send(update: dict[str, Any]) -> None:
         await transport.send({"jsonrpc": "2.0", "method": "session/update", "params": update})
@@ -74,9 +74,9 @@ async def _board_to_wire(folder: Path) -> list[float]:
     publisher = PlanPublisher(send, {"plan": {}})
     waits: list[float] = []
     async with open_board(folder, session="s1") as board:
-        boss = board.orchestrator("boss", run_id="r1")
+        planner = board.orchestrator("planner", run_id="r1")
         steps = tuple(NewStep(step_id=f"s{n}", title=f"Step {n}") for n in range(CHANGES))
-        await board.send(CreateTask(task_id="t", wal_name="t", title="T", steps=steps), boss)
+        await board.send(CreateTask(task_id="t", wal_name="t", title="T", steps=steps), planner)
         feed = BoardFeed(board, publisher)
         feed.start()
         await reader.readline()
@@ -94,7 +94,7 @@ async def _board_to_wire(folder: Path) -> list[float]:
             waits.append(time.perf_counter() - begun)
         await feed.stop()
         await publisher.aclose()
-    drain.close()
+    sink.close()
     return waits
 
 
@@ -121,10 +121,10 @@ def _big_plan() -> float:
         )
         for done in range(ROUNDS)
     ]
-    ledger = ClientPlanState(PlanFormat.CURRENT)
+    state = ClientPlanState(PlanFormat.CURRENT)
     begun = time.process_time()
     for plan in plans:
-        for update in ledger.settle(ledger.put(plan)):
+        for update in state.take_updates(state.put(plan)):
             encode({"jsonrpc": "2.0", "method": "session/update", "params": {"update": update}})
     assert plan_update(plans[0], PlanFormat.CURRENT)
     return (time.process_time() - begun) / ROUNDS
@@ -137,13 +137,13 @@ async def _turns(folder: Path) -> tuple[list[int], float]:
         return Message.assistant(f"You said {messages[-1].text}")
 
     model = ScriptedModel(answer)
-    setup = AcpOptions(
+    options = AcpOptions(
         make_model=lambda _: model, index_dir=folder / "index", context_tokens=20_000
     )
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=ours)
-    source, drain = await asyncio.open_connection(sock=theirs)
-    serving = asyncio.create_task(serve(setup, JsonRpcTransport(source, drain)))
+    source, sink = await asyncio.open_connection(sock=theirs)
+    serving = asyncio.create_task(serve(options, JsonRpcTransport(source, sink)))
 
     async def ask(id_: int, method: str, **params: object) -> dict[str, Any]:
         message = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}

@@ -1,4 +1,4 @@
-"""A plan in any client's plan view, from an agent of your own on the official ACP SDK.
+"""A plan in any client's plan view, from an agent on the official ACP SDK.
 
 Start it from a client: the command is `python examples/acp_plan.py`.
 """
@@ -11,13 +11,13 @@ import acp
 from acp.connection import StreamEvent
 from acp.schema import InitializeResponse, NewSessionResponse, PromptResponse
 
-from taskloom.acp import ItemsPlan, PlanEntry, PlanPublisher, over
+from taskloom.acp import ItemsPlan, PlanEntry, PlanPublisher, session_sender
 
 STEPS = ("Look around", "Write it", "Test it")
 
 
 class PlanningAgent:
-    """Shows a plan of three steps and goes through them."""
+    """Shows a plan of three steps and completes them one by one."""
 
     def __init__(self) -> None:
         self.capabilities: dict[str, Any] = {}
@@ -38,7 +38,7 @@ class PlanningAgent:
         return NewSessionResponse(session_id=uuid4().hex)
 
     async def prompt(self, session_id: str, **_: object) -> PromptResponse:
-        plans = PlanPublisher(over(self.connection, session_id), self.capabilities)
+        plans = PlanPublisher(session_sender(self.connection, session_id), self.capabilities)
         for now in range(len(STEPS) + 1):
             states = ["completed"] * now + ["in_progress"] + ["pending"] * len(STEPS)
             entries = (PlanEntry(*pair) for pair in zip(STEPS, states, strict=False))

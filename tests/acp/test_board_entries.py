@@ -6,7 +6,7 @@ import pytest
 
 from taskloom import CancelStep, NewStep, StepStatus, open_board
 from taskloom.acp import step_entry, task_plan
-from taskloom.acp.plans.from_board import STATE
+from taskloom.acp.plans.board_feed import STATE
 from taskloom.board import ClaimStep, CreateTask, UpdateBoard, UpdateStep
 
 STEPS = (

@@ -11,7 +11,7 @@ from taskloom import NewStep, StepStatus, open_board
 from taskloom.acp import PlanPublisher
 from taskloom.acp.plans.board_feed import BoardFeed
 from taskloom.board import CancelTask, ClaimStep, CreateTask, UpdateStep
-from tests.acp.raw import LONG_S
+from tests.acp.wire_client import LONG_S
 
 
 class Screen:
@@ -82,7 +82,7 @@ async def test_tasks_of_this_and_other_processes_come_into_view(tmp_path: Path) 
         await elsewhere.send(task("theirs"), elsewhere.orchestrator("them", run_id="r2"))
         await screen.until("plan_update", "task-theirs")
         await board.send(task("ours"), boss)
-        feed.look()
+        feed.wake()
         await screen.until("plan_update", "task-ours")
         ann = elsewhere.worker("ann", run_id="w1", task_id="ours")
         await elsewhere.send(ClaimStep(task_id="ours", step_id="a"), ann)
@@ -103,20 +103,20 @@ async def test_what_happened_unseen_is_true_after_show(tmp_path: Path) -> None:
         feed = BoardFeed(board, publisher)
         for name in ("t1", "t2"):
             await board.send(task(name), boss)
-        await feed.show()
+        await feed.publish_all()
         await publisher.flush()
         assert len(screen.updates[-1]["entries"]) == 4
         ann = board.worker("ann", run_id="w1", task_id="t2")
         await board.send(ClaimStep(task_id="t2", step_id="a"), ann)
         await board.send(UpdateStep(task_id="t2", step_id="a", status=StepStatus.RUNNING), ann)
         await board.send(CancelTask(task_id="t1"), boss)
-        await feed.show()
+        await feed.publish_all()
         await publisher.flush()
         assert [entry["status"] for entry in screen.updates[-1]["entries"]] == [
             "in_progress",
             "pending",
         ]
-        feed.hide()
+        feed.remove_all()
         await publisher.flush()
 
     assert screen.updates[-1]["entries"] == []

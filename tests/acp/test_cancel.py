@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from taskloom.agent import ModelRequest, Say, ScriptedModel, call_tool, call_tools
-from tests.acp.raw import LONG_S, RawClient, WireError, client_of, read_fifo
-from tests.acp.scene import choosing, setup_of
+from tests.acp.options import choosing, options_of
+from tests.acp.wire_client import LONG_S, RawClient, WireError, client_of, read_fifo
 
 SLOW = Say(text="never", delay_s=600)
 
@@ -29,7 +29,7 @@ async def cancelled(client: RawClient, session: str, answer: Any) -> None:
 
 @pytest.mark.spec("AP-304")
 async def test_while_the_model_is_silent(tmp_path: Path) -> None:
-    async with client_of(setup_of([SLOW], tmp_path)) as client:
+    async with client_of(options_of([SLOW], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         answer = client.begin_prompt(session, "go")
@@ -39,7 +39,7 @@ async def test_while_the_model_is_silent(tmp_path: Path) -> None:
 
 @pytest.mark.spec("AP-304")
 async def test_before_anything_has_happened(tmp_path: Path) -> None:
-    async with client_of(setup_of([SLOW], tmp_path)) as client:
+    async with client_of(options_of([SLOW], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         await cancelled(client, session, client.begin_prompt(session, "go"))
@@ -52,7 +52,7 @@ async def test_while_a_permission_request_is_open(tmp_path: Path) -> None:
         return {}
 
     script = [call_tool("write_file", path="a.txt", content="x"), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = never
         await client.initialize()
         session = await client.new(tmp_path)
@@ -73,7 +73,7 @@ async def test_a_late_answer_to_a_permission_request_does_no_harm(tmp_path: Path
         return {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
 
     script = [call_tool("write_file", path="a.txt", content="x"), "second turn"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = after_all
         await client.initialize()
         session = await client.new(tmp_path)
@@ -95,7 +95,7 @@ async def test_while_a_command_runs_which_ends_with_the_turn(tmp_path: Path) -> 
     os.mkfifo(fifo)
     command = ["sh", "-c", "echo $$ > fifo; exec sleep 600"]
     script = [call_tool("run_command", argv=command), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = yes
         await client.initialize()
         session = await client.new(tmp_path)
@@ -121,7 +121,7 @@ class Talker:
 
 @pytest.mark.spec("AP-304")
 async def test_in_the_middle_of_a_stream(tmp_path: Path) -> None:
-    setup = setup_of([], tmp_path)
+    setup = options_of([], tmp_path)
     talking = type(setup)(make_model=lambda _: Talker(), index_dir=setup.index_dir)
     async with client_of(talking) as client:
         await client.initialize()
@@ -133,7 +133,7 @@ async def test_in_the_middle_of_a_stream(tmp_path: Path) -> None:
 
 @pytest.mark.spec("AP-304")
 async def test_when_nothing_is_under_way_cancel_is_no_error(tmp_path: Path) -> None:
-    async with client_of(setup_of(["hello"], tmp_path)) as client:
+    async with client_of(options_of(["hello"], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         client.notify("session/cancel", sessionId=session)
@@ -149,7 +149,7 @@ async def test_a_cancelled_turn_is_remembered_and_the_next_one_works(tmp_path: P
         seen.append([message.text for message in messages])
         return SLOW if len(seen) == 1 else "fine"
 
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         answer = client.begin_prompt(session, "first")
@@ -162,7 +162,7 @@ async def test_a_cancelled_turn_is_remembered_and_the_next_one_works(tmp_path: P
 
 @pytest.mark.spec("AP-302", "AP-304")
 async def test_closing_a_session_ends_its_turn_as_cancelled(tmp_path: Path) -> None:
-    async with client_of(setup_of([SLOW], tmp_path)) as client:
+    async with client_of(options_of([SLOW], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         answer = client.begin_prompt(session, "go")
@@ -192,7 +192,7 @@ async def test_cancelled_after_any_message_the_turn_ends_in_order(tmp_path: Path
     after = 0
     stops: list[str] = []
     while not stops or stops[-1] != "end_turn":
-        async with client_of(setup_of(BUSY, tmp_path)) as client:
+        async with client_of(options_of(BUSY, tmp_path)) as client:
             client.on["session/request_permission"] = choosing("allow_once")
             await client.initialize()
             session = await client.new(tmp_path)

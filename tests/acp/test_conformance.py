@@ -14,8 +14,8 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.acp.raw import LONG_S, AgentProcess, RawClient, WireError, process_of
-from tests.acp.scene import choosing
+from tests.acp.options import choosing
+from tests.acp.wire_client import LONG_S, AgentProcess, RawClient, WireError, process_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.spec("AP-309")]
 

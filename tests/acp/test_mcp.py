@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from taskloom.acp.tool_call_info import HOUSE_TOOLS
+from taskloom.acp.protocol.tool_calls import BUILT_IN_TOOLS
 from taskloom.agent import ScriptedModel, call_tool
-from tests.acp.raw import client_of
-from tests.acp.scene import choosing, setup_of
+from tests.acp.options import choosing, options_of
+from tests.acp.wire_client import client_of
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 WORDS: dict[str, Any] = {
@@ -32,7 +32,7 @@ async def test_tools_of_a_server_are_offered_and_those_that_write_are_asked_abou
         call_tool("words_look_up", word="die"),
         "done",
     ]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = choosing("allow_once")
         await client.initialize()
         await client.prompt(await client.new(tmp_path, mcpServers=[WORDS]), "go")
@@ -57,7 +57,7 @@ async def test_tools_of_a_server_are_offered_and_those_that_write_are_asked_abou
 @pytest.mark.spec("AP-307", "AP-305")
 async def test_a_no_keeps_a_tool_of_a_server_from_being_called(tmp_path: Path) -> None:
     script = [call_tool("words_store", word="leaf"), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = choosing("reject_once")
         await client.initialize()
         await client.prompt(await client.new(tmp_path, mcpServers=[WORDS]), "go")
@@ -70,7 +70,7 @@ async def test_a_no_keeps_a_tool_of_a_server_from_being_called(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.spec("AP-307", "AP-310")
 async def test_in_ask_mode_only_tools_that_read_are_offered(tmp_path: Path) -> None:
-    setup = setup_of(["hi"], tmp_path)
+    setup = options_of(["hi"], tmp_path)
     model = setup.make_model(tmp_path)
     assert isinstance(model, ScriptedModel)
     async with client_of(setup) as client:
@@ -89,7 +89,7 @@ async def test_in_ask_mode_only_tools_that_read_are_offered(tmp_path: Path) -> N
 async def test_a_tool_of_a_server_takes_no_name_of_ours(tmp_path: Path) -> None:
     server = {**WORDS, "name": "read", "args": [SERVER, "file", "file!", "file?"]}
     (tmp_path / "tree").write_text("oak")
-    setup = setup_of(
+    setup = options_of(
         [call_tool("read_file", path="tree"), call_tool("read_file_2", word="leaf"), "done"],
         tmp_path,
     )
@@ -112,14 +112,14 @@ async def test_a_tool_of_a_server_takes_no_name_of_ours(tmp_path: Path) -> None:
 
 @pytest.mark.spec("AP-307")
 async def test_every_tool_of_ours_has_a_name_that_servers_cannot_have(tmp_path: Path) -> None:
-    setup = setup_of(["hi"], tmp_path)
+    setup = options_of(["hi"], tmp_path)
     model = setup.make_model(tmp_path)
     assert isinstance(model, ScriptedModel)
     async with client_of(setup) as client:
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")
 
-    assert {tool.name for tool in model.requests[0].tools} <= HOUSE_TOOLS
+    assert {tool.name for tool in model.requests[0].tools} <= BUILT_IN_TOOLS
 
 
 @pytest.mark.slow
@@ -134,12 +134,12 @@ async def test_a_server_that_cannot_be_started_is_told_and_takes_no_other_along(
         {"type": "http", "name": "nobody", "url": "http://127.0.0.1:9/mcp", "headers": []},
     ]
     script = [call_tool("words_look_up", word="tree"), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         assert await client.prompt(await client.new(tmp_path, mcpServers=servers), "go") == (
             "end_turn"
         )
 
     for name in ("gone", "dies", "nobody"):
-        assert f"The MCP server `{name}` could not be connected" in client.text()
+        assert f"Cannot connect the MCP server `{name}`" in client.text()
     assert client.of(kind="tool_call_update")[-1]["rawOutput"]["text"] == "look-up tree hello"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from taskloom.agent import ScriptedModel, call_tool
-from tests.acp.raw import RawClient, WireError, client_of
-from tests.acp.scene import choosing, setup_of
+from tests.acp.options import choosing, options_of
+from tests.acp.wire_client import RawClient, WireError, client_of
 
 WRITING = {"write_file", "edit_file", "run_command"}
 PLANNING = {"TaskCreate", "TaskUpdate", "TaskGet", "TaskList", "publish_plan", "dismiss_plan"}
@@ -15,7 +15,7 @@ PLANNING = {"TaskCreate", "TaskUpdate", "TaskGet", "TaskList", "publish_plan", "
 
 @pytest.mark.spec("AP-310")
 async def test_modes_and_options_are_announced_and_kept_in_step(tmp_path: Path) -> None:
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         await client.initialize()
         answer = await client.request("session/new", cwd=str(tmp_path), mcpServers=[])
         session = answer["sessionId"]
@@ -47,7 +47,7 @@ async def test_modes_and_options_are_announced_and_kept_in_step(tmp_path: Path) 
 async def test_a_mode_or_option_that_is_not_there_is_refused(
     tmp_path: Path, method: str, params: dict[str, Any]
 ) -> None:
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         with pytest.raises(WireError, match="There is no") as error:
@@ -62,7 +62,7 @@ async def offered(client: RawClient, model: ScriptedModel, session: str) -> set[
 
 @pytest.mark.spec("AP-310")
 async def test_each_mode_has_the_tools_it_says(tmp_path: Path) -> None:
-    setup = setup_of(lambda _: "hello", tmp_path)
+    setup = options_of(lambda _: "hello", tmp_path)
     model = setup.make_model(tmp_path)
     assert isinstance(model, ScriptedModel)
     async with client_of(setup) as client:
@@ -80,7 +80,7 @@ async def test_each_mode_has_the_tools_it_says(tmp_path: Path) -> None:
 @pytest.mark.spec("AP-310")
 async def test_in_ask_mode_a_model_that_tries_to_write_cannot(tmp_path: Path) -> None:
     script = [call_tool("write_file", path="a.txt", content="x"), "oh"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = choosing("allow_once")
         await client.initialize()
         session = await client.new(tmp_path)
@@ -93,11 +93,11 @@ async def test_in_ask_mode_a_model_that_tries_to_write_cannot(tmp_path: Path) ->
 
 @pytest.mark.spec("AP-310", "AP-302")
 async def test_a_mode_outlives_the_process(tmp_path: Path) -> None:
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         await client.request("session/set_mode", sessionId=session, modeId="plan")
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         await client.initialize()
         answer = await client.request("session/resume", sessionId=session, cwd=str(tmp_path))
 
@@ -106,7 +106,7 @@ async def test_a_mode_outlives_the_process(tmp_path: Path) -> None:
 
 @pytest.mark.spec("AP-310")
 async def test_commands_are_announced_after_the_session_is_there(tmp_path: Path) -> None:
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         await client.initialize()
         await client.new(tmp_path)
         await client.until(lambda: client.of(kind="available_commands_update"))
@@ -119,7 +119,7 @@ async def test_commands_are_announced_after_the_session_is_there(tmp_path: Path)
 
 @pytest.mark.spec("AP-310")
 async def test_plan_with_a_goal_plans_and_cannot_write(tmp_path: Path) -> None:
-    setup = setup_of([call_tool("TaskCreate", subject="One", description="d"), "ok"], tmp_path)
+    setup = options_of([call_tool("TaskCreate", subject="One", description="d"), "ok"], tmp_path)
     model = setup.make_model(tmp_path)
     assert isinstance(model, ScriptedModel)
     async with client_of(setup) as client:
@@ -138,7 +138,7 @@ async def test_plan_tasks_and_board_are_answered_without_the_model(tmp_path: Pat
         call_tool("publish_plan", id="d", kind="markdown", content="# Design"),
         "planned",
     ]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         said: list[str] = []
@@ -158,7 +158,7 @@ async def test_plan_tasks_and_board_are_answered_without_the_model(tmp_path: Pat
 @pytest.mark.spec("AP-310")
 @pytest.mark.parametrize("text", ["/nonsense", "/planet", "/ plan", "plan", "a /plan", "/boards x"])
 async def test_what_only_looks_like_a_command_goes_to_the_model(tmp_path: Path, text: str) -> None:
-    setup = setup_of(["heard"], tmp_path)
+    setup = options_of(["heard"], tmp_path)
     model = setup.make_model(tmp_path)
     assert isinstance(model, ScriptedModel)
     async with client_of(setup) as client:
@@ -169,11 +169,11 @@ async def test_what_only_looks_like_a_command_goes_to_the_model(tmp_path: Path, 
 
 
 async def test_what_a_command_said_is_shown_again_on_load(tmp_path: Path) -> None:
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         await client.prompt(session, "/tasks")
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         await client.initialize()
         await client.request("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
 

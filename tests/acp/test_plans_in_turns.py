@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from taskloom.agent import Message, ModelError, Say, call_tool, call_tools
-from tests.acp.raw import RawClient, WireError, client_of
-from tests.acp.scene import setup_of
+from tests.acp.options import options_of
+from tests.acp.wire_client import RawClient, WireError, client_of
 
 WORK = [
     call_tools(
@@ -24,7 +24,7 @@ def last_plan(client: RawClient) -> list[tuple[str, str]]:
 
 @pytest.mark.spec("AP-201", "AP-109")
 async def test_the_task_list_is_a_plan_with_its_active_form(tmp_path: Path) -> None:
-    async with client_of(setup_of([*WORK, "on it"], tmp_path)) as client:
+    async with client_of(options_of([*WORK, "on it"], tmp_path)) as client:
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")
 
@@ -35,7 +35,7 @@ async def test_the_task_list_is_a_plan_with_its_active_form(tmp_path: Path) -> N
 
 @pytest.mark.spec("AP-201", "AP-105")
 async def test_for_a_client_with_plans_it_is_one_items_plan(tmp_path: Path) -> None:
-    async with client_of(setup_of([*WORK, "on it"], tmp_path), plans=True) as client:
+    async with client_of(options_of([*WORK, "on it"], tmp_path), plans=True) as client:
         await client.initialize(plan={})
         await client.prompt(await client.new(tmp_path), "go")
 
@@ -47,7 +47,7 @@ async def test_for_a_client_with_plans_it_is_one_items_plan(tmp_path: Path) -> N
 
 @pytest.mark.spec("AP-105")
 async def test_a_client_of_the_proposal_gets_its_form(tmp_path: Path) -> None:
-    async with client_of(setup_of([*WORK, "on it"], tmp_path)) as client:
+    async with client_of(options_of([*WORK, "on it"], tmp_path)) as client:
         await client.initialize(planCapabilities={})
         await client.prompt(await client.new(tmp_path), "go")
         client.check.wrong.clear()  # Today's schemas do not know that form; its own SDK does.
@@ -63,7 +63,7 @@ async def test_after_cancel_and_error_the_plan_is_the_true_one(tmp_path: Path, e
     last: Any = (
         Say(text="x", delay_s=600) if end == "cancel" else ModelError("broken", retryable=False)
     )
-    async with client_of(setup_of([*WORK, last], tmp_path)) as client:
+    async with client_of(options_of([*WORK, last], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         answer = client.begin_prompt(session, "go")
@@ -90,7 +90,7 @@ async def test_a_list_that_somebody_else_changed_is_shown_true_at_the_end(tmp_pa
         path.write_text(path.read_text().replace("Test it", "Prove it"))
         return "done"
 
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")
 
@@ -107,7 +107,7 @@ async def test_a_finished_list_stays_in_sight_for_its_turn_and_goes_with_the_nex
         "done",
         "and on",
     ]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         await client.prompt(session, "go")
@@ -131,7 +131,7 @@ async def test_the_agent_publishes_a_document_and_a_file_and_dismisses_them(tmp_
         call_tool("dismiss_plan", id="never"),
         "dismissed",
     ]
-    async with client_of(setup_of(script, tmp_path), plans=True) as client:
+    async with client_of(options_of(script, tmp_path), plans=True) as client:
         await client.initialize(plan={})
         session = await client.new(tmp_path)
         await client.prompt(session, "go")
@@ -166,7 +166,7 @@ async def test_a_plan_that_cannot_be_published_tells_the_model_why(
     tmp_path: Path, arguments: dict[str, Any], wrong: str
 ) -> None:
     script = [call_tool("publish_plan", **arguments), "hm"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         assert await client.prompt(await client.new(tmp_path), "go") == "end_turn"
 
@@ -183,7 +183,7 @@ async def test_an_id_of_another_type_is_refused_to_the_model(tmp_path: Path) -> 
         call_tool("publish_plan", id="design", kind="file", path="plan.md"),
         "hm",
     ]
-    async with client_of(setup_of(script, tmp_path), plans=True) as client:
+    async with client_of(options_of(script, tmp_path), plans=True) as client:
         await client.initialize(plan={})
         await client.prompt(await client.new(tmp_path), "go")
 
@@ -193,15 +193,15 @@ async def test_an_id_of_another_type_is_refused_to_the_model(tmp_path: Path) -> 
 
 @pytest.mark.spec("AP-110", "AP-203", "AP-201")
 async def test_load_shows_every_plan_before_its_answer_and_resume_none(tmp_path: Path) -> None:
-    async with client_of(setup_of([*WORK, PUBLISH, "ok"], tmp_path)) as client:
+    async with client_of(options_of([*WORK, PUBLISH, "ok"], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         await client.prompt(session, "go")
-    async with client_of(setup_of(["fine"], tmp_path), plans=True) as client:
+    async with client_of(options_of(["fine"], tmp_path), plans=True) as client:
         await client.initialize(plan={})
         await client.request("session/resume", sessionId=session, cwd=str(tmp_path))
         assert client.told_before_answer("session/resume") == []
-    async with client_of(setup_of(["fine"], tmp_path), plans=True) as client:
+    async with client_of(options_of(["fine"], tmp_path), plans=True) as client:
         await client.initialize(plan={})
         await client.request("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
         told = client.told_before_answer("session/load")
@@ -214,12 +214,12 @@ async def test_load_shows_every_plan_before_its_answer_and_resume_none(tmp_path:
 
 
 async def test_a_shelf_that_cannot_be_read_hides_only_itself(tmp_path: Path) -> None:
-    async with client_of(setup_of([PUBLISH, "ok"], tmp_path)) as client:
+    async with client_of(options_of([PUBLISH, "ok"], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         await client.prompt(session, "go")
     (tmp_path / ".taskloom/sessions" / session / "plans.json").write_text("{broken")
-    async with client_of(setup_of(["fine"], tmp_path)) as client:
+    async with client_of(options_of(["fine"], tmp_path)) as client:
         await client.initialize()
         await client.request("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
         assert await client.prompt(session, "on") == "end_turn"
@@ -233,7 +233,7 @@ async def test_text_and_order_of_entries_stay_while_work_goes_on(tmp_path: Path)
         for n in (3, 1, 5)
         for status in ("in_progress", "completed")
     ]
-    async with client_of(setup_of([call_tools(*creates), *moves, "ok"], tmp_path)) as client:
+    async with client_of(options_of([call_tools(*creates), *moves, "ok"], tmp_path)) as client:
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")
 
@@ -247,7 +247,7 @@ async def test_text_and_order_of_entries_stay_while_work_goes_on(tmp_path: Path)
 
 
 async def test_a_message_of_the_assistant_is_no_plan(tmp_path: Path) -> None:
-    async with client_of(setup_of([Message.assistant("plain")], tmp_path)) as client:
+    async with client_of(options_of([Message.assistant("plain")], tmp_path)) as client:
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")
 

@@ -19,8 +19,8 @@ from acp.schema import (
     TextContentBlock,
 )
 
-from tests.acp.raw import LONG_S, WireError, process_of, read_fifo
-from tests.acp.scene import choosing
+from tests.acp.options import choosing
+from tests.acp.wire_client import LONG_S, WireError, process_of, read_fifo
 
 pytestmark = pytest.mark.slow
 CREATE = '{"subject": "One", "description": "d"}'

@@ -10,8 +10,8 @@ import pytest
 from taskloom.acp import AcpOptions
 from taskloom.agent import Message, Middleware, Say, State, call_tool
 from taskloom.errors import Code, RefusedError
-from tests.acp.raw import WireError, client_of
-from tests.acp.scene import choosing, setup_of
+from tests.acp.options import choosing, options_of
+from tests.acp.wire_client import WireError, client_of
 
 
 def echo(messages: Any) -> str:
@@ -33,7 +33,7 @@ async def begun(setup: AcpOptions, folder: Path, *prompts: str) -> str:
 @pytest.mark.spec("AP-301")
 @pytest.mark.parametrize("version", [0, 1, 2, 99, -1])
 async def test_the_version_is_ours_and_never_an_echo(tmp_path: Path, version: int) -> None:
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         answer = await client.request("initialize", protocolVersion=version)
 
     assert answer["protocolVersion"] == 1
@@ -44,7 +44,7 @@ async def test_the_version_is_ours_and_never_an_echo(tmp_path: Path, version: in
 
 @pytest.mark.spec("AP-301")
 async def test_only_what_works_is_announced(tmp_path: Path) -> None:
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         capabilities = (await client.initialize())["agentCapabilities"]
 
     assert capabilities == {
@@ -71,8 +71,8 @@ async def test_a_loaded_session_is_shown_whole_before_the_answer_and_goes_on(
             "edit_file", path="a.txt", old="one", new="two").tool_calls),
         "Done.",
     ]  # fmt: skip  # one reply with everything in it
-    session = await begun(setup_of(script, tmp_path), tmp_path, "please edit")
-    async with client_of(setup_of(echo, tmp_path)) as client:
+    session = await begun(options_of(script, tmp_path), tmp_path, "please edit")
+    async with client_of(options_of(echo, tmp_path)) as client:
         await client.initialize()
         answer = await client.request(
             "session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[]
@@ -100,8 +100,8 @@ async def test_a_loaded_session_is_shown_whole_before_the_answer_and_goes_on(
 
 @pytest.mark.spec("AP-302", "AP-110")
 async def test_a_resumed_session_is_not_shown_again_and_goes_on(tmp_path: Path) -> None:
-    session = await begun(setup_of(["first answer"], tmp_path), tmp_path, "first")
-    async with client_of(setup_of(echo, tmp_path)) as client:
+    session = await begun(options_of(["first answer"], tmp_path), tmp_path, "first")
+    async with client_of(options_of(echo, tmp_path)) as client:
         await client.initialize()
         await client.request("session/resume", sessionId=session, cwd=str(tmp_path))
         before = client.told_before_answer("session/resume")
@@ -116,7 +116,7 @@ async def test_sessions_are_listed_newest_first_by_project_or_all(tmp_path: Path
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     there.mkdir()
-    setup = setup_of(lambda _: "x", tmp_path)
+    setup = options_of(lambda _: "x", tmp_path)
     first = await begun(setup, here, "Fix the bug\nin main")
     second = await begun(setup, there, "Write docs")
     third = await begun(setup, here)
@@ -135,7 +135,7 @@ async def test_sessions_are_listed_newest_first_by_project_or_all(tmp_path: Path
 
 @pytest.mark.spec("AP-302")
 async def test_a_long_list_comes_in_pages(tmp_path: Path) -> None:
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         await client.initialize()
         made = {await client.new(tmp_path) for _ in range(60)}
         first = await client.request("session/list", cwd=str(tmp_path))
@@ -149,7 +149,7 @@ async def test_a_long_list_comes_in_pages(tmp_path: Path) -> None:
 
 @pytest.mark.spec("AP-302")
 async def test_a_closed_session_can_be_loaded_again(tmp_path: Path) -> None:
-    async with client_of(setup_of(echo, tmp_path)) as client:
+    async with client_of(options_of(echo, tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         await client.prompt(session, "one")
@@ -162,7 +162,7 @@ async def test_a_closed_session_can_be_loaded_again(tmp_path: Path) -> None:
 
 @pytest.mark.spec("AP-302")
 async def test_a_deleted_session_is_gone_and_deleting_it_again_is_no_error(tmp_path: Path) -> None:
-    setup = setup_of(["x"], tmp_path)
+    setup = options_of(["x"], tmp_path)
     session = await begun(setup, tmp_path, "hi")
     async with client_of(setup) as client:
         await client.initialize()
@@ -182,9 +182,9 @@ async def test_a_deleted_session_is_gone_and_deleting_it_again_is_no_error(tmp_p
 async def test_a_project_that_was_moved_keeps_its_sessions(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     old.mkdir()
-    session = await begun(setup_of(["hello"], tmp_path), old, "hi")
+    session = await begun(options_of(["hello"], tmp_path), old, "hi")
     old.rename(new)
-    async with client_of(setup_of(echo, tmp_path)) as client:
+    async with client_of(options_of(echo, tmp_path)) as client:
         await client.initialize()
         await client.request("session/load", sessionId=session, cwd=str(new), mcpServers=[])
         assert await client.prompt(session, "on") == "end_turn"
@@ -194,14 +194,14 @@ async def test_a_project_that_was_moved_keeps_its_sessions(tmp_path: Path) -> No
 
 @pytest.mark.spec("AP-302")
 async def test_two_processes_take_turns_in_one_session_and_never_at_once(tmp_path: Path) -> None:
-    setup = setup_of(echo, tmp_path)
+    setup = options_of(echo, tmp_path)
     asked = anyio.Event()
 
     def think(_: object) -> Say:
         asked.set()
         return Say(text="slow", delay_s=600)
 
-    async with client_of(setup) as one, client_of(setup_of(think, tmp_path)) as two:
+    async with client_of(setup) as one, client_of(options_of(think, tmp_path)) as two:
         await one.initialize()
         await two.initialize()
         session = await one.new(tmp_path)
@@ -223,7 +223,7 @@ async def test_two_processes_take_turns_in_one_session_and_never_at_once(tmp_pat
 async def test_a_session_file_that_cannot_be_read_hides_no_other(
     tmp_path: Path, garbage: bytes
 ) -> None:
-    setup = setup_of(["x"], tmp_path)
+    setup = options_of(["x"], tmp_path)
     good, bad = await begun(setup, tmp_path, "hi"), await begun(setup, tmp_path)
     (tmp_path / ".taskloom/sessions" / bad / "session.json").write_bytes(garbage)
     (tmp_path / "index" / "junk.json").write_bytes(garbage)
@@ -237,7 +237,7 @@ async def test_a_session_file_that_cannot_be_read_hides_no_other(
 
 
 async def test_a_damaged_transcript_is_told_and_left_as_it_is(tmp_path: Path) -> None:
-    setup = setup_of(lambda _: "x", tmp_path)
+    setup = options_of(lambda _: "x", tmp_path)
     session = await begun(setup, tmp_path, "one", "two")
     file = tmp_path / ".taskloom/sessions" / session / "transcript.jsonl"
     damaged = file.read_bytes().replace(b'"one"', b'"eno"', 1)
@@ -257,13 +257,13 @@ async def test_what_was_cut_short_by_a_crash_is_set_aside_and_calls_are_answered
     tmp_path: Path,
 ) -> None:
     script = [call_tool("list_dir"), "done"]
-    session = await begun(setup_of(script, tmp_path), tmp_path, "go")
+    session = await begun(options_of(script, tmp_path), tmp_path, "go")
     file = tmp_path / ".taskloom/sessions" / session / "transcript.jsonl"
     lines = file.read_bytes().splitlines(keepends=True)
     call = next(n for n, line in enumerate(lines) if b"tool_calls" in line)
     # As if killed while the tool ran, in the middle of writing its result.
     file.write_bytes(b"".join(lines[: call + 1]) + lines[call + 1][:40])
-    async with client_of(setup_of(echo, tmp_path)) as client:
+    async with client_of(options_of(echo, tmp_path)) as client:
         await client.initialize()
         await client.request("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
         assert client.of(kind="tool_call_update")[-1]["status"] == "failed"
@@ -291,9 +291,9 @@ async def test_what_hooks_rewrote_stays_rewritten_for_the_model_and_whole_for_th
     tmp_path: Path,
 ) -> None:
     long = "a very long answer " * 20
-    setup = setup_of([long, "two"], tmp_path, middleware=shortening)
+    setup = options_of([long, "two"], tmp_path, middleware=shortening)
     session = await begun(setup, tmp_path, "one", "next")
-    async with client_of(setup_of(echo, tmp_path)) as client:
+    async with client_of(options_of(echo, tmp_path)) as client:
         await client.initialize()
         await client.request("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
         assert long in client.text()
@@ -310,7 +310,7 @@ async def test_history_that_no_longer_fits_is_left_out_in_whole_turns(tmp_path: 
         seen.append([message.text[:2] for message in messages])
         return "ok " + "y" * 60
 
-    async with client_of(setup_of(script, tmp_path, context_tokens=200)) as client:
+    async with client_of(options_of(script, tmp_path, context_tokens=200)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         for number in range(8):
@@ -323,7 +323,7 @@ async def test_history_that_no_longer_fits_is_left_out_in_whole_turns(tmp_path: 
 @pytest.mark.spec("AP-302")
 async def test_a_project_that_cannot_be_written_to_is_told_in_words(tmp_path: Path) -> None:
     (tmp_path / ".taskloom").write_text("a file where a directory should be")
-    async with client_of(setup_of([], tmp_path / "elsewhere")) as client:
+    async with client_of(options_of([], tmp_path / "elsewhere")) as client:
         await client.initialize()
         with pytest.raises(WireError, match="Cannot write session"):
             await client.new(tmp_path)
@@ -336,7 +336,7 @@ async def test_additional_directories_are_kept_and_used(tmp_path: Path) -> None:
     other.mkdir()
     (other / "x.txt").write_text("from the other")
     script = [call_tool("read_file", path=str(other / "x.txt")), "ok"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         session = await client.new(main, additionalDirectories=[str(other)])
         await client.prompt(session, "go")
@@ -356,12 +356,12 @@ async def test_a_session_file_that_came_with_a_project_opens_no_other_directory(
     project.mkdir()
     private.mkdir()
     (private / "diary.txt").write_text("dear diary")
-    session = await begun(setup_of([], tmp_path), project)
+    session = await begun(options_of([], tmp_path), project)
     file = project / ".taskloom/sessions" / session / "session.json"
     card = json.loads(file.read_text())
     file.write_text(json.dumps({**card, "additional_directories": ["/"], "cwd": "/"}))
     script = [call_tool("read_file", path=str(private / "diary.txt")), "ok"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         await client.request("session/resume", sessionId=session, cwd=str(project))
         await client.prompt(session, "go")
@@ -375,11 +375,11 @@ async def test_a_session_is_loaded_in_its_own_project_only(tmp_path: Path) -> No
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     there.mkdir()
-    session = await begun(setup_of(["x"], tmp_path), here, "hi")
+    session = await begun(options_of(["x"], tmp_path), here, "hi")
     linked = there / ".taskloom" / "sessions"
     linked.mkdir(parents=True)
     (linked / "s_linked").symlink_to(here / ".taskloom" / "sessions" / session)
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         await client.initialize()
         for id_ in (session, "s_linked"):
             with pytest.raises(WireError, match="no session"):
@@ -392,7 +392,7 @@ async def test_a_configuration_that_cannot_be_used_is_told_and_leaves_no_session
     def broken(_: Path) -> AcpOptions:
         raise RefusedError(Code.VALIDATION_ERROR, "taskloom.toml: line 3 is wrong.")
 
-    setup = AcpOptions(make_model=setup_of([], tmp_path).make_model, for_project=broken)
+    setup = AcpOptions(make_model=options_of([], tmp_path).make_model, for_project=broken)
     async with client_of(setup) as client:
         await client.initialize()
         with pytest.raises(WireError, match="line 3 is wrong"):
@@ -413,7 +413,7 @@ async def test_a_turn_that_cannot_be_kept_is_told_and_the_session_stays_free(
             (folder / "session.json").mkdir()  # From now on it cannot be replaced.
         return "answer"
 
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         with pytest.raises(WireError, match="Cannot write session"):
@@ -427,7 +427,7 @@ async def test_a_turn_that_cannot_be_kept_is_told_and_the_session_stays_free(
 async def test_a_session_that_is_being_opened_is_left_alone_until_it_is_open(
     tmp_path: Path, way: str
 ) -> None:
-    setup = setup_of(echo, tmp_path)
+    setup = options_of(echo, tmp_path)
     session = await begun(setup, tmp_path, "one")
     where: dict[str, Any] = {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []}
     async with client_of(setup) as client:
@@ -452,7 +452,7 @@ async def test_a_session_that_is_being_opened_is_left_alone_until_it_is_open(
 async def test_a_project_that_vanished_is_told_and_not_made_anew(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    async with client_of(setup_of(echo, tmp_path)) as client:
+    async with client_of(options_of(echo, tmp_path)) as client:
         await client.initialize()
         session = await client.new(project)
         project.rename(tmp_path / "moved")

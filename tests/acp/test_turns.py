@@ -7,8 +7,8 @@ import pytest
 
 from taskloom.agent import Message, ModelError, Say, Usage, call_tool, call_tools
 from taskloom.session import PermissionPolicy, SessionDirectory
-from tests.acp.raw import WireError, client_of
-from tests.acp.scene import choosing, setup_of
+from tests.acp.options import choosing, options_of
+from tests.acp.wire_client import WireError, client_of
 
 
 def allowing(session: SessionDirectory) -> PermissionPolicy:
@@ -19,7 +19,7 @@ def allowing(session: SessionDirectory) -> PermissionPolicy:
 @pytest.mark.spec("AP-303")
 async def test_a_turn_streams_its_thoughts_and_its_answer(tmp_path: Path) -> None:
     script = [Say(thinking="Let me see.", text="Hello, this is a long answer.")]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         assert await client.prompt(session, "hi") == "end_turn"
@@ -35,7 +35,7 @@ async def test_a_turn_streams_its_thoughts_and_its_answer(tmp_path: Path) -> Non
 async def test_a_tool_call_has_kind_status_location_and_result(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     script = [call_tool("read_file", path="a.txt", offset=2), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         assert await client.prompt(session, "read it") == "end_turn"
@@ -57,7 +57,7 @@ async def test_a_tool_call_has_kind_status_location_and_result(tmp_path: Path) -
 async def test_an_edit_asks_with_its_diff_and_shows_it(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     script = [call_tool("edit_file", path="a.txt", old="one", new="two"), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = choosing("allow_once")
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "edit it")
@@ -80,7 +80,7 @@ async def test_an_edit_asks_with_its_diff_and_shows_it(tmp_path: Path) -> None:
 @pytest.mark.spec("AP-305")
 async def test_a_new_file_is_a_diff_without_an_old_text(tmp_path: Path) -> None:
     script = [call_tool("write_file", path="new.txt", content="x"), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = choosing("allow_once")
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "write it")
@@ -97,7 +97,7 @@ async def test_anything_but_an_explicit_allow_is_a_no(tmp_path: Path, option: st
         call_tool("run_command", argv=["touch", "b.txt"]),
         "done",
     ]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = choosing(option)
         await client.initialize()
         assert await client.prompt(await client.new(tmp_path), "go") == "end_turn"
@@ -114,7 +114,7 @@ async def test_anything_but_an_explicit_allow_is_a_no(tmp_path: Path, option: st
 @pytest.mark.spec("AP-305")
 async def test_a_client_that_cannot_ask_says_no(tmp_path: Path) -> None:
     script = [call_tool("write_file", path="a.txt", content="x"), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         assert await client.prompt(await client.new(tmp_path), "go") == "end_turn"
 
@@ -128,7 +128,7 @@ async def test_always_holds_for_the_session_and_for_nothing_else(tmp_path: Path)
         *write[:2], call_tool("run_command", argv=["true"]), "done", write[2], "done",
         call_tool("write_file", path="other.txt", content="x"), "done",
     ]  # fmt: skip  # two turns of one session, one of another
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = choosing("allow_always")
         await client.initialize()
         session = await client.new(tmp_path)
@@ -150,7 +150,7 @@ async def test_leave_for_one_command_of_a_shell_is_for_no_other(tmp_path: Path) 
         call_tool("run_command", argv=["sh", "-c", "touch bad"]),
         "done",
     ]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = choosing("allow_always")
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")
@@ -162,7 +162,7 @@ async def test_leave_for_one_command_of_a_shell_is_for_no_other(tmp_path: Path) 
 async def test_always_is_not_offered_for_a_secret(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("hunter2")
     script = [call_tool("read_file", path=".env"), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = choosing("allow_always")
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")
@@ -182,14 +182,14 @@ async def test_always_is_not_offered_for_a_secret(tmp_path: Path) -> None:
     ],
 )
 async def test_the_stop_reason_is_the_right_one(tmp_path: Path, reply: Message, stop: str) -> None:
-    async with client_of(setup_of([reply], tmp_path)) as client:
+    async with client_of(options_of([reply], tmp_path)) as client:
         await client.initialize()
         assert await client.prompt(await client.new(tmp_path), "go") == stop
 
 
 @pytest.mark.spec("AP-303")
 async def test_too_many_model_calls_end_the_turn_as_such(tmp_path: Path) -> None:
-    setup = setup_of(lambda _: call_tool("list_dir"), tmp_path, max_iterations=3)
+    setup = options_of(lambda _: call_tool("list_dir"), tmp_path, max_iterations=3)
     async with client_of(setup) as client:
         await client.initialize()
         assert await client.prompt(await client.new(tmp_path), "go") == "max_turn_requests"
@@ -203,7 +203,7 @@ async def test_a_model_that_fails_is_an_error_in_words_and_the_session_goes_on(
 ) -> None:
     wrong = ModelError("The key is not valid: set OPENAI_API_KEY.", retryable=False)
     script = [wrong, "better"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         with pytest.raises(WireError, match="set OPENAI_API_KEY"):
@@ -215,7 +215,7 @@ async def test_the_model_knows_the_turns_before(tmp_path: Path) -> None:
     def script(messages: Sequence[Message]) -> str:
         return " | ".join(message.text for message in messages)
 
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         await client.prompt(session, "one")
@@ -231,7 +231,7 @@ async def test_calls_side_by_side_each_have_their_result(tmp_path: Path) -> None
         call_tools(("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"})),
         "done",
     ]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")
 
@@ -246,7 +246,7 @@ async def test_calls_side_by_side_each_have_their_result(tmp_path: Path) -> None
 
 async def test_usage_is_told_when_the_model_tells_it(tmp_path: Path) -> None:
     reply = Say(text="x", usage=Usage(input_tokens=900, output_tokens=100))
-    async with client_of(setup_of([reply], tmp_path, context_tokens=10_000)) as client:
+    async with client_of(options_of([reply], tmp_path, context_tokens=10_000)) as client:
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")
 
@@ -255,11 +255,11 @@ async def test_usage_is_told_when_the_model_tells_it(tmp_path: Path) -> None:
 
 
 async def test_a_second_prompt_during_a_turn_is_refused(tmp_path: Path) -> None:
-    async with client_of(setup_of([Say(text="x", delay_s=60)], tmp_path)) as client:
+    async with client_of(options_of([Say(text="x", delay_s=60)], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         first = client.begin_prompt(session, "go")
-        with pytest.raises(WireError, match="under way"):
+        with pytest.raises(WireError, match="in progress"):
             await client.prompt(session, "and this")
         client.notify("session/cancel", sessionId=session)
         assert (await first)["stopReason"] == "cancelled"
@@ -272,7 +272,7 @@ async def test_half_a_character_from_a_model_breaks_no_line(tmp_path: Path) -> N
         call_tool("read_file", path="a.txt"),
         "ok",
     ]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         await client.prompt(session, "go")
@@ -285,7 +285,7 @@ async def test_no_tool_writes_to_the_state_directory(tmp_path: Path, path: str) 
     (tmp_path / ".taskloom").mkdir()
     (tmp_path / "link").symlink_to(".taskloom")
     script = [call_tool("write_file", path=path, content="{}"), "done"]
-    async with client_of(setup_of(script, tmp_path, make_permissions=allowing)) as client:
+    async with client_of(options_of(script, tmp_path, make_permissions=allowing)) as client:
         client.on["session/request_permission"] = choosing("allow_always")
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")
@@ -304,7 +304,7 @@ async def test_what_the_configuration_allows_needs_no_question_but_a_secret_does
         call_tool("write_file", path=".env", content="x"),
         "done",
     ]
-    async with client_of(setup_of(script, tmp_path, make_permissions=allowing)) as client:
+    async with client_of(options_of(script, tmp_path, make_permissions=allowing)) as client:
         client.on["session/request_permission"] = choosing("reject_once")
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")

@@ -8,9 +8,9 @@ import pytest
 from taskloom import NewStep, open_board
 from taskloom.agent import Say
 from taskloom.board import CompleteTask, CreateTask
-from tests.acp.crew import crew_setup, orchestrator
-from tests.acp.raw import RawClient, client_of
-from tests.acp.scene import choosing
+from tests.acp.options import choosing
+from tests.acp.wire_client import RawClient, client_of
+from tests.acp.worker_options import orchestrator, worker_options
 
 
 def idle(_: Any) -> str:
@@ -30,7 +30,7 @@ async def orchestrating(client: RawClient, folder: Path, **capabilities: Any) ->
 async def test_workers_are_tool_calls_with_progress_and_ask_before_they_write(
     tmp_path: Path,
 ) -> None:
-    async with client_of(crew_setup(tmp_path)) as client:
+    async with client_of(worker_options(tmp_path)) as client:
         session = await orchestrating(client, tmp_path)
         assert await client.prompt(session, "make a release") == "end_turn"
 
@@ -63,7 +63,7 @@ async def test_workers_are_tool_calls_with_progress_and_ask_before_they_write(
 async def test_where_subagents_are_announced_each_run_is_a_session_of_its_own(
     tmp_path: Path,
 ) -> None:
-    async with client_of(crew_setup(tmp_path), plans=True) as client:
+    async with client_of(worker_options(tmp_path), plans=True) as client:
         session = await orchestrating(client, tmp_path, subagents={})
         assert await client.prompt(session, "make a release") == "end_turn"
 
@@ -90,7 +90,7 @@ async def test_where_subagents_are_announced_each_run_is_a_session_of_its_own(
 
 @pytest.mark.spec("AP-202")
 async def test_tasks_are_internal_until_the_person_wants_to_see_them(tmp_path: Path) -> None:
-    async with client_of(crew_setup(tmp_path)) as client:
+    async with client_of(worker_options(tmp_path)) as client:
         session = await orchestrating(client, tmp_path)
         await client.prompt(session, "make a release")
 
@@ -99,7 +99,7 @@ async def test_tasks_are_internal_until_the_person_wants_to_see_them(tmp_path: P
 
 @pytest.mark.spec("AP-202", "AP-106", "AP-108")
 async def test_a_task_is_a_plan_that_is_shown_to_its_end_and_then_removed(tmp_path: Path) -> None:
-    setup = crew_setup(tmp_path, show_task_board=True)
+    setup = worker_options(tmp_path, show_task_board=True)
     async with client_of(setup, plans=True) as client:
         session = await orchestrating(client, tmp_path, plan={})
         await client.prompt(session, "make a release")
@@ -118,7 +118,7 @@ async def test_a_task_is_a_plan_that_is_shown_to_its_end_and_then_removed(tmp_pa
 
 @pytest.mark.spec("AP-202", "AP-310")
 async def test_the_board_command_turns_the_view_on_and_off(tmp_path: Path) -> None:
-    setup = crew_setup(tmp_path, idle)
+    setup = worker_options(tmp_path, idle)
     async with client_of(setup) as client:
         session = await orchestrating(client, tmp_path)
         async with open_board(tmp_path, session=session) as board:
@@ -146,7 +146,7 @@ async def test_the_board_command_turns_the_view_on_and_off(tmp_path: Path) -> No
 
 @pytest.mark.spec("AP-110", "AP-202", "AP-109")
 async def test_load_shows_active_tasks_and_not_those_that_ended(tmp_path: Path) -> None:
-    setup = crew_setup(tmp_path, idle, show_task_board=True)
+    setup = worker_options(tmp_path, idle, show_task_board=True)
     async with client_of(setup) as client:
         session = await orchestrating(client, tmp_path)
         async with open_board(tmp_path, session=session) as board:
@@ -172,7 +172,7 @@ def stuck(_: Any) -> Say:
 
 @pytest.mark.spec("AP-304", "AP-204")
 async def test_cancel_ends_the_workers_too(tmp_path: Path) -> None:
-    setup = crew_setup(tmp_path, orchestrator(), stuck)
+    setup = worker_options(tmp_path, orchestrator(), stuck)
     async with client_of(setup) as client:
         session = await orchestrating(client, tmp_path)
         answer = client.begin_prompt(session, "make a release")
@@ -190,7 +190,7 @@ async def test_cancel_ends_the_workers_too(tmp_path: Path) -> None:
 
 @pytest.mark.spec("AP-204", "AP-304")
 async def test_one_worker_can_be_cancelled_where_it_is_a_session(tmp_path: Path) -> None:
-    setup = crew_setup(tmp_path, orchestrator(), stuck)
+    setup = worker_options(tmp_path, orchestrator(), stuck)
     async with client_of(setup, plans=True) as client:
         session = await orchestrating(client, tmp_path, subagents={})
         answer = client.begin_prompt(session, "make a release")
@@ -210,7 +210,7 @@ def _children(client: RawClient, session: str) -> list[str]:
 
 @pytest.mark.spec("AP-204", "AP-109")
 async def test_a_turn_stays_open_while_workers_work(tmp_path: Path) -> None:
-    setup = crew_setup(tmp_path, orchestrator(background=True), show_task_board=True)
+    setup = worker_options(tmp_path, orchestrator(background=True), show_task_board=True)
     async with client_of(setup) as client:
         session = await orchestrating(client, tmp_path)
         assert await client.prompt(session, "make a release") == "end_turn"

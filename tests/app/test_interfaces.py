@@ -17,7 +17,7 @@ import anyio
 import pytest
 
 from taskloom.session import SessionStore
-from tests.acp.raw import AgentProcess, WireError, process_of, read_fifo
+from tests.acp.wire_client import AgentProcess, WireError, process_of, read_fifo
 from tests.cli.run_taskloom import COMMAND, environment, taskloom
 
 pytestmark = pytest.mark.slow

@@ -34,7 +34,6 @@ PAST_THE_PACKAGE = {
     "taskloom.app.": "the command line loads one module at a time (decision 0007)",
     "taskloom.view.": "the command line loads one module at a time (decision 0007)",
     "taskloom.agent.journal": "importing the agent does not load the log",
-    "taskloom.acp.options": "to be exported by its package",
     "taskloom.board.actor": "to be exported by its package",
     "taskloom.board.events": "to be exported by its package",
     "taskloom.board.operations": "to be exported by its package",

@@ -1,18 +1,23 @@
-"""The editor's door: an agent of the Agent Client Protocol, and plans in the client's plan view."""
+"""The agent of the Agent Client Protocol: Taskloom in editors, and plans for any ACP agent."""
 
-from taskloom.acp.options import AcpOptions
-from taskloom.acp.plans.encoding import PlanFormat, Update, plan_format_of
-from taskloom.acp.plans.from_board import step_entry, task_plan
-from taskloom.acp.plans.plan import (
+from taskloom.acp.options import AcpOptions, MakePools, MakeTools
+from taskloom.acp.plans import (
     EntryState,
     FilePlan,
     ItemsPlan,
     MarkdownPlan,
     Plan,
     PlanEntry,
+    PlanFormat,
+    PlanPublisher,
     Priority,
+    Send,
+    Update,
+    plan_format_of,
+    session_sender,
+    step_entry,
+    task_plan,
 )
-from taskloom.acp.plans.publisher import PlanPublisher, Send, over
 from taskloom.acp.serve import serve, serve_stdio
 
 __all__ = [
@@ -20,6 +25,8 @@ __all__ = [
     "EntryState",
     "FilePlan",
     "ItemsPlan",
+    "MakePools",
+    "MakeTools",
     "MarkdownPlan",
     "Plan",
     "PlanEntry",
@@ -28,10 +35,10 @@ __all__ = [
     "Priority",
     "Send",
     "Update",
-    "over",
     "plan_format_of",
     "serve",
     "serve_stdio",
+    "session_sender",
     "step_entry",
     "task_plan",
 ]

@@ -1,4 +1,4 @@
-"""The agent's side of the protocol: what a client may ask, and what it is answered."""
+"""The methods of the agent's side of the protocol."""
 
 import asyncio
 import logging
@@ -27,28 +27,27 @@ from acp.schema import (
 from msgspec import structs
 from pydantic import BaseModel, Field, StrictInt
 
-from taskloom.acp.client import Client
-from taskloom.acp.content_blocks import message_of
 from taskloom.acp.modes import CONFIG_ID, PLAN, config_options, mode_state
 from taskloom.acp.options import AcpOptions
 from taskloom.acp.prompt_turn import PromptTurn
-from taskloom.acp.replay import replay
-from taskloom.acp.router import Answer, Method, Router, not_found
-from taskloom.acp.session import LiveSession
-from taskloom.acp.slash_command_answers import answer
-from taskloom.acp.slash_commands import commands_update, read_command
-from taskloom.acp.worker_updates import SEPARATOR
+from taskloom.acp.protocol.client import Client
+from taskloom.acp.protocol.content_blocks import message_of
+from taskloom.acp.protocol.router import Answer, Method, Router, not_found
+from taskloom.acp.protocol.updates import replay_updates
+from taskloom.acp.session import OpenSession
+from taskloom.acp.slash_commands import answer_command, commands_update, read_command
+from taskloom.acp.workers import SEPARATOR
 from taskloom.session import SessionDirectory, SessionIndex, SessionInfo
 
 VERSION: Final = 1
-"""The protocol's major version spoken here; any other a client offers is answered with it."""
+"""The protocol's major version; the answer to any other that a client offers."""
 
 PAGE: Final = 50
 _LOG = logging.getLogger("taskloom.acp")
 
 
-class Greeting(BaseModel):
-    """The initialize request, as far as it is judged: capabilities nobody knows are no mistake."""
+class Initialize(BaseModel):
+    """The part of the initialize request that is checked; unknown capabilities are allowed."""
 
     protocol_version: StrictInt = Field(alias="protocolVersion")
 
@@ -56,16 +55,16 @@ class Greeting(BaseModel):
 class AcpAgent:
     """One client, any number of sessions."""
 
-    def __init__(self, setup: AcpOptions, client: Client) -> None:
-        """Open the door for a client."""
-        self._setup = setup
+    def __init__(self, options: AcpOptions, client: Client) -> None:
+        """Take the client; it has no session yet."""
+        self._options = options
         self._client = client
-        self._index = SessionIndex(setup.index_dir, setup.state_dir)
-        self._sessions: dict[str, LiveSession] = {}
+        self._index = SessionIndex(options.index_dir, options.state_dir)
+        self._sessions: dict[str, OpenSession] = {}
         self._turns: dict[str, PromptTurn] = {}
         self._opening: set[str] = set()
-        """Sessions that are being loaded or resumed: nobody else may touch them meanwhile."""
-        self._later: set[asyncio.Task[None]] = set()
+        """Sessions that are being loaded or resumed, during which other requests are refused."""
+        self._announcing: set[asyncio.Task[None]] = set()
         self._methods = self._table()
 
     async def handle(self, method: str, params: object, is_notification: bool) -> Answer:
@@ -79,7 +78,7 @@ class AcpAgent:
 
     def _table(self) -> Router:
         requests = {
-            "initialize": Method(Greeting, self.initialize),
+            "initialize": Method(Initialize, self.initialize),
             "authenticate": Method(AuthenticateRequest, self.authenticate),
             "session/new": Method(NewSessionRequest, self.new),
             "session/load": Method(LoadSessionRequest, self.load),
@@ -95,15 +94,15 @@ class AcpAgent:
         }
         return Router(requests, {"session/cancel": Method(CancelNotification, self.cancel)})
 
-    async def initialize(self, request: Greeting) -> Answer:
-        """Agree on a version and say what works here."""
+    async def initialize(self, request: Initialize) -> Answer:
+        """Return the protocol's version and the agent's capabilities."""
         _LOG.info("a client of protocol version %d", request.protocol_version)
         return {
             "protocolVersion": VERSION,
             "agentInfo": {
                 "name": "taskloom",
                 "title": "Taskloom",
-                "version": self._setup.version or "0",
+                "version": self._options.version or "0",
             },
             "authMethods": [],
             "agentCapabilities": {
@@ -121,18 +120,18 @@ class AcpAgent:
         }
 
     async def authenticate(self, request: AuthenticateRequest) -> Answer:
-        """Say that there is nothing to authenticate with."""
+        """Refuse: the agent needs no login."""
         raise RequestError(
             -32602, f"There is no method {request.method_id!r}: this agent needs no login."
         )
 
     async def new(self, request: NewSessionRequest) -> Answer:
-        """Begin a session in a project."""
+        """Create a session in a project."""
         cwd = _directory(request.cwd)
         also = tuple(_directory(one) for one in request.additional_directories or ())
-        setup = self._setup_of(cwd)
+        options = self._options_for(cwd)
         directory = await anyio.to_thread.run_sync(self._create, cwd, also)
-        session = await self._open(directory, setup, request.mcp_servers)
+        session = await self._open(directory, options, request.mcp_servers)
         self._announce(session)
         return {"sessionId": session.id, **self._state(session)}
 
@@ -143,30 +142,30 @@ class AcpAgent:
         return directory
 
     async def load(self, request: LoadSessionRequest) -> Answer:
-        """Open a session and show all of it again."""
-        with self._alone(request.session_id):
+        """Open a session and send its conversation and plans."""
+        with self._mark_opening(request.session_id):
             session = await self._reopen(request)
             try:
-                records = await session.read()
-                for update in replay(records, session.cwd, session.kinds):
+                records = await session.read_records()
+                for update in replay_updates(records, session.cwd, session.tool_kinds):
                     await session.send(update)
-                await session.replay_plans()
+                await session.send_plans(all_again=True)
             except BaseException:
                 with anyio.CancelScope(shield=True):
-                    await self._end(session)
+                    await self._close(session)
                 raise
         self._announce(session)
         return self._state(session)
 
     async def resume(self, request: ResumeSessionRequest) -> Answer:
-        """Open a session without showing it again."""
-        with self._alone(request.session_id):
+        """Open a session without sending its conversation."""
+        with self._mark_opening(request.session_id):
             session = await self._reopen(request)
         self._announce(session)
         return self._state(session)
 
     async def list(self, request: ListSessionsRequest) -> Answer:
-        """Return a page of the sessions there are, newest first."""
+        """Return a page of the sessions, the last used first."""
         cwd = _absolute(request.cwd) if request.cwd is not None else None
         start = _cursor(request.cursor)
         list_ = self._index.list if cwd is None else self._index.store(cwd).list
@@ -178,54 +177,54 @@ class AcpAgent:
         return page
 
     async def close(self, request: CloseSessionRequest) -> Answer:
-        """Stop a session's work and let go of it; it stays on disk."""
+        """Close a session; it stays on disk."""
         session = self._session(request.session_id)
-        await self._end(session)
+        await self._close(session)
         return {}
 
     async def delete(self, request: DeleteSessionRequest) -> Answer:
-        """Take a session away with all that was said in it; one that is not there is gone."""
+        """Delete a session; one that does not exist counts as deleted."""
         self._refuse_opening(request.session_id)
         session = self._sessions.get(request.session_id)
         found = session.directory if session else self._index.find(request.session_id)
         if session is not None:
-            await self._end(session)
+            await self._close(session)
         if found is not None:
             await anyio.to_thread.run_sync(found.delete)
         self._index.remove(request.session_id)
         return {}
 
     async def prompt(self, request: PromptRequest) -> Answer:
-        """Take a turn."""
+        """Run a prompt turn."""
         session = self._session(request.session_id)
         if session.id in self._turns:
             raise RequestError(
-                -32600, "A turn of this session is under way: wait for its end, or cancel it."
+                -32600, "A turn of this session is in progress: wait for its end, or cancel it."
             )
-        _directory(str(session.cwd))  # Else a project that was moved would leave a ghost behind.
+        _directory(str(session.cwd))  # Else a project that was moved would be created again.
         message = message_of(request.prompt)
         turn = self._turns[session.id] = PromptTurn(session)
         try:
             command = read_command(message.text)
             if command is None:
-                stop = await turn.take(message, session.mode)
-            elif command.name == "plan" and command.rest:
-                stop = await turn.take(message.replace(content=command.rest), PLAN)
+                stop = await turn.run(message, session.mode)
+            elif command.name == "plan" and command.argument:
+                stop = await turn.run(message.replace(content=command.argument), PLAN)
             else:
-                stop = await turn.tell(message.text, partial(answer, session, command))
+                stop = await turn.answer(message.text, partial(answer_command, session, command))
         finally:
             del self._turns[session.id]
         return {"stopReason": stop}
 
     async def cancel(self, request: CancelNotification) -> Answer:
-        """End the turn that is under way, if one is."""
+        """Cancel the turn of a session, or one worker run that has a session of its own."""
         session_id, run_id = request.session_id, ""
         if session_id not in self._sessions:  # A worker's own session, or none.
             session_id, _, run_id = session_id.rpartition(SEPARATOR)
         turn, session = self._turns.get(session_id), self._sessions.get(session_id)
         if run_id:
-            if session is not None and session.staff.crew is not None:
-                session.staff.crew.stop_one(run_id)
+            if session is not None:
+                session.workers.stop_run(run_id)
         elif turn is not None:
             turn.cancel()
         return None
@@ -239,7 +238,7 @@ class AcpAgent:
         return {}
 
     async def set_config_option(self, request: SetSessionConfigOptionSelectRequest) -> Answer:
-        """Change the one option there is: the mode."""
+        """Change the mode, which is the only option."""
         session = self._session(request.session_id)
         if request.config_id != CONFIG_ID:
             raise RequestError(
@@ -250,59 +249,59 @@ class AcpAgent:
         await session.send({"sessionUpdate": "current_mode_update", "currentModeId": current})
         return {"configOptions": config_options(list(session.modes.values()), current)}
 
-    async def shut(self) -> None:
-        """End every turn and let go of every session: the client is gone."""
-        for task in tuple(self._later):
+    async def close_all(self) -> None:
+        """Cancel every turn and close every session, since the client has disconnected."""
+        for task in tuple(self._announcing):
             task.cancel()
         for session in list(self._sessions.values()):
-            await self._end(session)
+            await self._close(session)
 
-    async def _change_mode(self, session: LiveSession, mode: str) -> None:
+    async def _change_mode(self, session: OpenSession, mode: str) -> None:
         if mode not in session.modes:
             there = ", ".join(session.modes)
             raise RequestError(-32602, f"There is no mode {mode!r}; there are {there}.")
         _directory(str(session.cwd))
-        await session.change(mode=mode)
+        await session.update(mode=mode)
 
-    async def _reopen(self, request: LoadSessionRequest | ResumeSessionRequest) -> LiveSession:
+    async def _reopen(self, request: LoadSessionRequest | ResumeSessionRequest) -> OpenSession:
         cwd = _directory(request.cwd)
-        live = self._sessions.get(request.session_id)
-        if live is not None:
-            if live.id in self._turns:
-                raise RequestError(-32600, "A turn of this session is under way.")
-            await self._end(live)
+        known = self._sessions.get(request.session_id)
+        if known is not None:
+            if known.id in self._turns:
+                raise RequestError(-32600, "A turn of this session is in progress.")
+            await self._close(known)
         store = self._index.store(cwd)
         directory = await anyio.to_thread.run_sync(store.find, request.session_id)
         if directory is None:
             raise not_found(request.session_id)
-        # What may be used is what the client says now: the file may have come with the project.
+        # Only the client decides on directories: the file may have come with the project.
         also = tuple(_directory(one) for one in request.additional_directories or ())
         directory.info = structs.replace(directory.info, additional_directories=also)
-        return await self._open(directory, self._setup_of(cwd), request.mcp_servers or [])
+        return await self._open(directory, self._options_for(cwd), request.mcp_servers or [])
 
-    def _setup_of(self, cwd: str) -> AcpOptions:
-        make = self._setup.for_project
-        return self._setup if make is None else make(Path(cwd))
+    def _options_for(self, cwd: str) -> AcpOptions:
+        make = self._options.for_project
+        return self._options if make is None else make(Path(cwd))
 
     async def _open(
-        self, directory: SessionDirectory, setup: AcpOptions, servers: Sequence[Any]
-    ) -> LiveSession:
-        session = LiveSession(directory, setup=setup, client=self._client)
+        self, directory: SessionDirectory, options: AcpOptions, servers: Sequence[Any]
+    ) -> OpenSession:
+        session = OpenSession(directory, options, self._client)
         self._sessions[session.id] = session
         await session.open(servers)
         return session
 
-    async def _end(self, session: LiveSession) -> None:
+    async def _close(self, session: OpenSession) -> None:
         turn = self._turns.get(session.id)
         if turn is not None:
             turn.cancel()
-            await turn.over.wait()
+            await turn.ended.wait()
         self._sessions.pop(session.id, None)
         await session.close()
 
     @contextmanager
-    def _alone(self, session_id: str) -> Generator[None]:
-        """Open a session with nobody else at it: two loads at once would each end the other's."""
+    def _mark_opening(self, session_id: str) -> Generator[None]:
+        """Refuse other requests while a session is opened: two loads would close each other's."""
         self._refuse_opening(session_id)
         self._opening.add(session_id)
         try:
@@ -314,30 +313,30 @@ class AcpAgent:
         if session_id in self._opening:
             raise RequestError(-32600, "This session is being opened: wait for that answer first.")
 
-    def _session(self, session_id: str) -> LiveSession:
+    def _session(self, session_id: str) -> OpenSession:
         self._refuse_opening(session_id)
         session = self._sessions.get(session_id)
         if session is None:
             raise not_found(session_id)
         return session
 
-    def _state(self, session: LiveSession) -> dict[str, Any]:
+    def _state(self, session: OpenSession) -> dict[str, Any]:
         modes, current = list(session.modes.values()), session.mode.id
         return {
             "modes": mode_state(modes, current),
             "configOptions": config_options(modes, current),
         }
 
-    def _announce(self, session: LiveSession) -> None:
-        """Announce the commands once the request is answered: some clients want that order."""
+    def _announce(self, session: OpenSession) -> None:
+        """Announce the commands after the request is answered, which some clients require."""
 
         async def announce() -> None:
-            with suppress(ConnectionError):  # The client has left meanwhile.
+            with suppress(ConnectionError):  # The client has disconnected meanwhile.
                 await session.send(commands_update())
 
         task = asyncio.get_running_loop().create_task(announce())
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
+        self._announcing.add(task)
+        task.add_done_callback(self._announcing.discard)
 
 
 def _absolute(path: str) -> str:
@@ -356,7 +355,7 @@ def _cursor(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 9:
-        raise RequestError(-32602, "Invalid params: that cursor was not given by this agent.")
+        raise RequestError(-32602, "Invalid params: this agent did not return that cursor.")
     return int(cursor)
 
 

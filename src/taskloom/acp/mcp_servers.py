@@ -1,7 +1,7 @@
-"""MCP servers that the client names: connected, and their tools offered to the agent.
+"""The MCP servers that the client names: connects them and offers their tools to the agent.
 
-The module is loaded with the first server: the MCP library takes most of a second to import.
-All connections of a session live in one task, since they must be left where they were entered.
+The module is loaded with the first server: the MCP library takes most of a second to import. One
+task enters and leaves all connections of a session, as their context managers require.
 """
 
 import asyncio
@@ -20,15 +20,15 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from msgspec import Struct
 
-from taskloom.acp.tool_call_info import HOUSE_TOOLS
+from taskloom.acp.protocol.tool_calls import BUILT_IN_TOOLS
 from taskloom.agent import ImagePart, Part, TextPart, Tool, ToolInfo, as_tool
 from taskloom.agent.workspace import program_environment
 
 CONNECT_S: Final = 30.0
 CLOSE_S: Final = 10.0
-"""A server that does not end in this time is left to itself."""
+"""How long to wait for the servers to end."""
 NAME_CHARS_MAX: Final = 64
-"""What providers take as the name of a tool."""
+"""The longest tool name that providers accept."""
 
 _LOG = logging.getLogger("taskloom.acp")
 
@@ -44,7 +44,7 @@ class ServerTool(Struct, frozen=True):
     is_read_only: bool
 
 
-class McpHost:
+class McpConnections:
     """The MCP servers of one session."""
 
     def __init__(self, servers: Sequence[object], cwd: Path, permit: PermitTool) -> None:
@@ -57,14 +57,16 @@ class McpHost:
         self._task: asyncio.Task[None] | None = None
         self._tools: dict[str, ServerTool] = {}
         self.failures: list[str] = []
-        """What could not be connected, in words for the person."""
+        """What could not be connected, as sentences for the person."""
 
     def start(self) -> None:
-        """Begin to connect; nobody waits."""
-        self._task = asyncio.get_running_loop().create_task(self._live(), name="taskloom mcp")
+        """Start to connect, in the background."""
+        self._task = asyncio.get_running_loop().create_task(
+            self._connect_all(), name="taskloom mcp"
+        )
 
     async def tools(self) -> list[ServerTool]:
-        """Return the tools of all servers, when every one is connected or has failed."""
+        """Return the tools of all servers, when each is connected or has failed."""
         await self._ready.wait()
         return list(self._tools.values())
 
@@ -75,7 +77,7 @@ class McpHost:
             self._task.cancel()
             await asyncio.wait([self._task], timeout=CLOSE_S)
 
-    async def _live(self) -> None:
+    async def _connect_all(self) -> None:
         try:
             async with AsyncExitStack() as stack:
                 for server in self._servers:
@@ -84,8 +86,8 @@ class McpHost:
                 await self._stop.wait()
         except asyncio.CancelledError:
             raise
-        except Exception:  # noqa: BLE001 - a server may end as it likes; the session goes on
-            _LOG.exception("an MCP server ended badly")
+        except Exception:  # noqa: BLE001 - a server must not end the session
+            _LOG.exception("an MCP server failed")
         finally:
             self._ready.set()
 
@@ -94,16 +96,16 @@ class McpHost:
         own = AsyncExitStack()
         try:
             async with own:
-                # No scope of anyio's: what is entered here stays open behind it.
+                # Not a cancel scope of anyio: what is entered here stays open after it.
                 async with asyncio.timeout(CONNECT_S):
                     client = await own.enter_async_context(await self._client(server, own))
                     for tool in await _all_tools(client):
                         self._add(name, client, tool)
                 stack.push_async_exit(own.pop_all())
-        except Exception as error:  # noqa: BLE001 - one server that fails takes no other along
+        except Exception as error:  # noqa: BLE001 - the other servers are still connected
             reason = _reason(error)
-            _LOG.warning("the MCP server %s could not be connected: %s", name, reason)
-            self.failures.append(f"The MCP server `{name}` could not be connected: {reason}")
+            _LOG.warning("cannot connect the MCP server %s: %s", name, reason)
+            self.failures.append(f"Cannot connect the MCP server `{name}`: {reason}")
 
     async def _client(self, server: object, stack: AsyncExitStack) -> Client:
         if isinstance(server, McpServerStdio):
@@ -120,7 +122,7 @@ class McpHost:
             headers = {one.name: one.value for one in server.headers}
             http = await stack.enter_async_context(create_mcp_http_client(headers=headers))
             return Client(streamable_http_client(server.url, http_client=http))
-        raise ValueError("only stdio and http servers are supported here")
+        raise ValueError("only stdio and http servers are supported")
 
     def _add(self, server: str, client: Client, tool: mcp_types.Tool) -> None:
         name = self._name(server, tool.name)
@@ -138,14 +140,14 @@ class McpHost:
         name = name if name[:1].isalpha() else f"t{name}"[:NAME_CHARS_MAX]
         number = 2
         unique = name
-        while unique in self._tools or unique in HOUSE_TOOLS:
+        while unique in self._tools or unique in BUILT_IN_TOOLS:
             unique = f"{name[: NAME_CHARS_MAX - 4]}_{number}"
             number += 1
         return unique
 
 
 class _RemoteTool:
-    """A tool of a server as a tool of ours."""
+    """A tool of a server as a tool of the agent."""
 
     def __init__(
         self, info: ToolInfo, client: Client, name: str, permit: PermitTool | None
@@ -168,12 +170,12 @@ class _RemoteTool:
             result = await self._client.call_tool(self._name, arguments)
         except MCPError as error:
             raise RuntimeError(
-                f"its MCP server did not do it: {error}. Do without this tool, or tell the user."
+                f"its MCP server failed: {error}. Do without this tool, or tell the user."
             ) from error
         parts = [_part(block) for block in result.content]
         if result.is_error:
-            said = " ".join(part.text for part in parts if isinstance(part, TextPart))
-            raise RuntimeError(said or "the server gave no reason")
+            reason = " ".join(part.text for part in parts if isinstance(part, TextPart))
+            raise RuntimeError(reason or "the server gave no reason")
         return parts
 
 
@@ -198,7 +200,7 @@ async def _all_tools(client: Client) -> list[mcp_types.Tool]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return what an error says; one that a task group wrapped says nothing itself."""
+    """Return the message of an error, or of the first error in a group."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""The modes a person can choose for a session, as the client shows them."""
+"""The modes of a session, among which the person chooses."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -9,7 +9,7 @@ CONFIG_ID: Final = "mode"
 
 
 class Mode(Struct, frozen=True, kw_only=True):
-    """What the agent may do, and what it is told about it."""
+    """What the agent may do, and the instruction that goes with it."""
 
     id: str
     name: str
@@ -17,7 +17,7 @@ class Mode(Struct, frozen=True, kw_only=True):
     writes: bool = False
     """It may write files and run commands, with permission."""
     plans: bool = True
-    """It may keep plans."""
+    """It may make plans."""
     orchestrates: bool = False
     """It works through workers and the task board."""
     instruction: str = ""
@@ -55,9 +55,12 @@ ORCHESTRATE: Final = Mode(
 
 _ALL: Final = (CODE, ASK, PLAN, ORCHESTRATE)
 
+DEFAULT_MODES: Final = {"run": ORCHESTRATE.id, "demo": ORCHESTRATE.id, "library": ORCHESTRATE.id}
+"""The mode of a session that another interface created, by its kind."""
+
 
 def modes_of(*, orchestrates: bool) -> dict[str, Mode]:
-    """Return the modes that work, by their ids; the first is where a session begins."""
+    """Return the modes on offer, by id; the first is the default."""
     return {mode.id: mode for mode in _ALL if orchestrates or not mode.orchestrates}
 
 
@@ -72,7 +75,7 @@ def mode_state(modes: Sequence[Mode], current: str) -> dict[str, Any]:
 
 
 def config_options(modes: Sequence[Mode], current: str) -> list[dict[str, Any]]:
-    """Return the complete list of configuration options: the mode, for clients that look here."""
+    """Return the configuration options: the mode, for clients that look for it here."""
     return [
         {
             "id": CONFIG_ID,

@@ -1,4 +1,4 @@
-"""What the door is given by whoever opens it. It reads no configuration itself."""
+"""The options of the ACP server. This package reads no configuration itself."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from taskloom.agent.workspace import Permit
 from taskloom.board import DEFAULT_RULES, Rules
 from taskloom.orchestrator import Pool, Settings
 from taskloom.orchestrator.settings import DEFAULTS
+from taskloom.runtime import STATE_DIR
 from taskloom.session import CONTEXT_TOKENS, RETRY, PermissionPolicy, SessionDirectory
 
 INSTRUCTION: Final = (
@@ -19,7 +20,7 @@ INSTRUCTION: Final = (
 )
 
 MakeTools: TypeAlias = Callable[[str], Sequence[ToolLike]]
-"""Makes the working tools of the worker of this name."""
+"""Makes the working tools of the worker with this name."""
 
 MakePools: TypeAlias = Callable[
     [SessionDirectory, MakeTools, Callable[[str], Permit]], Sequence[Pool]
@@ -29,33 +30,33 @@ MakePools: TypeAlias = Callable[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcpOptions:
-    """How the agent behind the door is made."""
+    """What the server is made from."""
 
     make_model: Callable[[Path], ChatModel]
-    """The model for a project; raises a TaskloomError that says what to set if there is none."""
+    """Returns the model for a project, or raises a `TaskloomError` that says what to set."""
     instruction: str = INSTRUCTION
-    state_dir: str = ".taskloom"
+    state_dir: str = STATE_DIR
     index_dir: Path | None = None
-    """Where it is noted which project has which session; without it only projects are searched."""
+    """The index of projects that have sessions; without it a session is found by its project."""
     show_task_board: bool = False
     """Whether the board's Tasks are shown as plans; the person can change it with /board."""
     language: Language | None = None
     max_iterations: int = 100
     retry: Retry | None = RETRY
-    """When a failed model call is made again."""
+    """How failed model calls are retried."""
     context_tokens: int = CONTEXT_TOKENS
-    """How much the model can take in: shown beside what is used, and what history is cut to."""
+    """The size of the model's context; half of it is for earlier turns."""
     middleware: Callable[[Path], Sequence[Middleware]] | None = None
-    """Makes the hooks of a turn, given the session's own directory; by default the reduction of
-    long tool results, which are kept there."""
+    """Makes the middleware of a turn, given the session's directory; by default the reduction of
+    long tool results, which are saved there."""
     make_pools: MakePools | None = None
     """Makes the workers of a session; without it there is no orchestrate mode."""
     orchestrator_instruction: str = ""
-    """Instead of `instruction` in orchestrate mode."""
+    """The instruction in orchestrate mode; by default `instruction`."""
     settings: Settings = DEFAULTS
     rules: Rules = DEFAULT_RULES
     make_permissions: Callable[[SessionDirectory], PermissionPolicy] | None = None
     """Makes the permission policy of a session; by default everything is asked about."""
     for_project: Callable[[Path], "AcpOptions"] | None = None
-    """Makes the setup of one project, from its own configuration, when a session is opened."""
+    """Returns the options for one project, when a session of it is opened."""
     version: str = ""

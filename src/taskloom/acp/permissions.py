@@ -4,8 +4,8 @@ from typing import Any, Final
 
 from acp.exceptions import RequestError
 
-from taskloom.acp.client import Client
-from taskloom.acp.tool_call_tracker import ToolCallTracker
+from taskloom.acp.protocol.client import Client
+from taskloom.acp.protocol.tool_calls import ToolCallTracker
 from taskloom.agent import call_id
 from taskloom.agent.workspace import PermissionRequest, Permit
 from taskloom.session import Answer, PermissionPolicy, Question
@@ -33,8 +33,8 @@ class ClientAsker:
             *([_option(ALWAYS, f"Allow for this session: {covered}")] if covered else []),
             _option(NO, "Reject"),
         ]
-        await tool_calls.told(call)
-        shown = {**tool_calls.card(call), "status": "pending"}
+        await tool_calls.wait_announced(call)
+        shown = {**tool_calls.fields(call), "status": "pending"}
         try:
             chosen = await self._client.ask_permission(tool_calls.session_id, shown, options)
         except (RequestError, ConnectionError):
@@ -53,7 +53,7 @@ def workspace_permit(
             diff = {"type": "diff", "path": request.target, "newText": request.after}
             if request.before is not None:
                 diff["oldText"] = request.before
-            tool_calls.show(call_id(), diff)
+            tool_calls.add_content(call_id(), diff)
         return await policy.decide(who, request, asker)
 
     return permit

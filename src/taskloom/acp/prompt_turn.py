@@ -1,4 +1,4 @@
-"""One prompt turn: from what the person said to the stop reason, cancelled at any point or not."""
+"""One prompt turn: from the prompt to its stop reason, cancelled at any point or not."""
 
 import asyncio
 import logging
@@ -9,17 +9,17 @@ import anyio
 import anyio.to_thread
 from acp.exceptions import RequestError
 
-from taskloom.acp.event_updates import UpdateWriter
 from taskloom.acp.modes import Mode
-from taskloom.acp.router import INTERNAL, to_request_error
-from taskloom.acp.session import LiveSession
-from taskloom.acp.turn_agent import build_turn_agent
-from taskloom.agent import Agent, Event, Message, ModelReply, Result, Run, ToolResult
+from taskloom.acp.protocol.router import INTERNAL, to_request_error
+from taskloom.acp.protocol.updates import UpdateWriter
+from taskloom.acp.session import OpenSession
+from taskloom.acp.turn_agent import build_agent
+from taskloom.agent import Event, Message, ModelReply, Result, Run, ToolResult
 from taskloom.errors import TaskloomError
 from taskloom.session import CommandRecord, PromptRecord, title_of
 
 FINISH_S: Final = 5.0
-"""How long the end of a turn may take when the client no longer reads or the disk hangs."""
+"""How long each part of a turn's end may take if the client does not read or the disk hangs."""
 
 _STOP: Final = {"max_iterations": "max_turn_requests", "cancelled": "cancelled"}
 _FINISH: Final = {"length": "max_tokens", "content_filter": "refusal"}
@@ -27,17 +27,17 @@ _LOG = logging.getLogger("taskloom.acp")
 
 
 class PromptTurn:
-    """One turn of a session. It is taken once."""
+    """One turn of a session. Use it once: `run` or `answer`."""
 
-    def __init__(self, session: LiveSession) -> None:
-        """Nothing happens yet; it can be cancelled already."""
+    def __init__(self, session: OpenSession) -> None:
+        """Take the session; the turn can be cancelled already."""
         self._session = session
         self._scope = anyio.CancelScope()
         self._run: Run | None = None
         self._result: Result | None = None
         self._cancelled = False
         self._begun = False
-        self.over = asyncio.Event()
+        self.ended = asyncio.Event()
 
     def cancel(self) -> None:
         """End the turn as cancelled, wherever it is."""
@@ -47,20 +47,20 @@ class PromptTurn:
         else:
             self._scope.cancel()
 
-    async def tell(self, asked: str, answering: Callable[[], Awaitable[str]]) -> str:
-        """Answer with a text of our own, which the model does not get to know."""
-        return await self._guarded(self._tell(asked, answering))
-
-    async def take(self, message: Message, mode: Mode) -> str:
-        """Let the agent work on what the person said; return the stop reason.
+    async def run(self, message: Message, mode: Mode) -> str:
+        """Run the agent on a prompt; return the stop reason.
 
         Raises:
-            RequestError: it failed; all that was done before is kept.
+            RequestError: it failed; everything up to then is recorded.
         """
-        return await self._guarded(self._take(message, mode))
+        return await self._finally_finish(self._run_agent(message, mode))
 
-    async def _guarded(self, work: Coroutine[Any, Any, str]) -> str:
-        """Do the turn's work, and end it in order whatever becomes of it."""
+    async def answer(self, command: str, text: Callable[[], Awaitable[str]]) -> str:
+        """Answer a command with a text that the model does not see; return the stop reason."""
+        return await self._finally_finish(self._answer(command, text))
+
+    async def _finally_finish(self, work: Coroutine[Any, Any, str]) -> str:
+        """Do the turn's work, and finish the turn however the work ends."""
         stop = "cancelled"
         failure: BaseException | None = None
         self._session.publisher.release()
@@ -69,80 +69,73 @@ class PromptTurn:
                 stop = await work
         except TaskloomError as error:
             failure = to_request_error(error)
-        except Exception as error:  # noqa: BLE001 - it is raised again when the turn is in order
+        except Exception as error:  # noqa: BLE001 - raised again when the turn is finished
             failure = error
         finally:
             failed = await self._finish("cancelled" if self._cancelled else stop)
             failure = failed or failure
-            self.over.set()
+            self.ended.set()
         if self._cancelled:
-            return "cancelled"  # Never an error, whatever the cancelling has caused.
+            return "cancelled"  # Never an error, even if the cancellation caused one.
         if failure is not None:
             raise failure
         return stop
 
-    async def _tell(self, asked: str, answering: Callable[[], Awaitable[str]]) -> str:
+    async def _answer(self, command: str, text: Callable[[], Awaitable[str]]) -> str:
         await self._begin()
-        text = await answering()
-        self._session.conversation.add(CommandRecord(asked, text))
-        await self._session.say(text)
+        answer = await text()
+        self._session.conversation.add(CommandRecord(command, answer))
+        await self._session.send_text(answer)
         return "end_turn"
 
-    async def _take(self, message: Message, mode: Mode) -> str:
+    async def _run_agent(self, message: Message, mode: Mode) -> str:
         session = self._session
-        model = session.setup.make_model(session.cwd)
+        model = session.options.make_model(session.cwd)
         await self._begin()
         given = [*session.conversation.messages, message]
         session.conversation.add(PromptRecord(message))
         await self._save()
         if not session.info.goal:
             title = title_of(message.text)
-            await session.change(goal=title)
+            await session.update(goal=title)
             await session.send({"sessionUpdate": "session_info_update", "title": title})
-        kit = await build_turn_agent(session, mode)
-        agent = Agent(
-            model,
-            kit.tools,
-            kit.middleware,
-            kit.instruction,
-            name="taskloom",
-            max_iterations=session.setup.max_iterations,
-            retry=session.setup.retry,
-            language=session.setup.language,
-        )
-        telling = UpdateWriter(
-            session.send, session.desk, session.cwd, kinds=kit.kinds, heard=kit.heard
+        agent = await build_agent(session, mode, model)
+        updates = UpdateWriter(
+            session.send,
+            session.tool_calls,
+            session.cwd,
+            kinds=session.tool_kinds,
+            task_list=session.task_list,
         )
         try:
-            result = await self._listen(agent.run(given), telling)
-            await session.staff.settle()
+            result = await self._send_events(agent.run(given), updates)
+            await session.workers.wait_idle()
         finally:
             with anyio.move_on_after(FINISH_S, shield=True):
-                await telling.close()
-        if telling.tokens:
-            size = max(session.setup.context_tokens, telling.tokens)
-            await session.send(
-                {"sessionUpdate": "usage_update", "used": telling.tokens, "size": size}
-            )
+                await updates.close()
+        if updates.tokens:
+            size = max(session.options.context_tokens, updates.tokens)
+            usage = {"sessionUpdate": "usage_update", "used": updates.tokens, "size": size}
+            await session.send(usage)
         return _stop_reason(result)
 
     async def _begin(self) -> None:
         session = self._session
         await session.begin_turn()
         self._begun = True
-        session.tasks.begin()
-        await session.staff.begin()
+        session.task_list.begin_turn()
+        await session.workers.begin_turn()
 
-    async def _listen(self, run: Run, telling: UpdateWriter) -> Result:
+    async def _send_events(self, run: Run, updates: UpdateWriter) -> Result:
         self._run = run
         if self._cancelled:
             run.cancel()
         try:
             async for event in run:
-                said = await telling.tell(event)
-                if said is not None:
-                    self._session.conversation.add(said)
-                if _is_worth_keeping(event):
+                record = await updates.send_event(event)
+                if record is not None:
+                    self._session.conversation.add(record)
+                if _needs_save(event):
                     await self._save()
         finally:
             self._run = None
@@ -150,49 +143,49 @@ class PromptTurn:
         return run.result
 
     async def _save(self) -> None:
-        await anyio.to_thread.run_sync(self._session.conversation.save)
+        if self._session.conversation.has_unsaved:
+            await anyio.to_thread.run_sync(self._session.conversation.save)
 
     async def _finish(self, stop: str) -> Exception | None:
-        """Keep what was said, and show the plans as they are; return what went wrong with it."""
+        """Record the turn, stop workers, send the plans; return what could not be recorded."""
         session, failure = self._session, None
         try:
             if self._begun:
                 with anyio.move_on_after(FINISH_S, shield=True):
-                    failure = await self._conclude(stop)
-            for end in (session.staff.end, session.show_plans):
+                    failure = await self._record_end(stop)
+            for finish in (session.workers.end_turn, session.send_plans):
                 with anyio.move_on_after(FINISH_S, shield=True):
-                    await end()
+                    await finish()
         except (OSError, RequestError) as error:
-            _LOG.warning("the plans could not be shown: %s", error)
+            _LOG.warning("cannot send the plans: %s", error)
         finally:
             session.publisher.hold()
             session.end_turn()
         return failure
 
-    async def _conclude(self, stop: str) -> RequestError | None:
-        """Write down the turn's end; return what kept that from being done."""
+    async def _record_end(self, stop: str) -> RequestError | None:
         conversation = self._session.conversation
         messages = None if self._result is None else self._result.messages
         try:
             await anyio.to_thread.run_sync(conversation.finish, messages, stop)
-            await self._session.change()
+            await self._session.update()
         except TaskloomError as error:
-            _LOG.warning("the turn could not be recorded: %s", error)
+            _LOG.warning("cannot record the turn: %s", error)
             return to_request_error(error)
         finally:
             conversation.end()
         return None
 
 
-def _is_worth_keeping(event: Event) -> bool:
-    """Tell whether a process that is killed now should have written down what it did."""
+def _needs_save(event: Event) -> bool:
+    """Return whether what happened must be in the transcript even if the process is killed now."""
     if isinstance(event, ModelReply):
         return bool(event.message.tool_calls)
     return isinstance(event, ToolResult)
 
 
 def _result_of(run: Run) -> Result | None:
-    """Return a run's result; None if it never came to one."""
+    """Return a run's result; None if it never got one."""
     try:
         return run.result
     except TaskloomError:
@@ -200,7 +193,7 @@ def _result_of(run: Run) -> Result | None:
 
 
 def _stop_reason(result: Result) -> str:
-    """Return the protocol's word for how a run ended.
+    """Return the protocol's stop reason for a run that ended.
 
     Raises:
         RequestError: it failed.

@@ -1,105 +1,101 @@
-"""From a session and a mode to the kit of a turn: tools, hooks, and words."""
+"""The agent of one turn: its tools, middleware and instruction, by session and mode."""
 
 from pathlib import Path
 from typing import Final
 
-from taskloom.acp.client_workspace import commands_of, files_of
 from taskloom.acp.modes import Mode
-from taskloom.acp.options import MakeTools
 from taskloom.acp.permissions import workspace_permit
-from taskloom.acp.plans.tools import plan_tools
-from taskloom.acp.session import LiveSession
-from taskloom.acp.tool_call_tracker import ToolCallTracker
-from taskloom.acp.turn_kit import TurnAgent
-from taskloom.agent import Middleware, Tool
+from taskloom.acp.protocol.client import commands_of, files_of
+from taskloom.acp.protocol.tool_calls import ToolCallTracker
+from taskloom.acp.session import OpenSession
+from taskloom.agent import Agent, ChatModel, Middleware, Tool
 from taskloom.agent.workspace import Workspace, resolve_path
-from taskloom.middleware import PlanChanged
 from taskloom.session import tool_reduction
 
+NAME: Final = "taskloom"
 LEFT_OUT: Final = (
-    "\n\nThe beginning of this conversation is left out here: it no longer fits. Look again at "
-    "files you need, or ask."
+    "The beginning of this conversation is left out here: it no longer fits. Look again at files "
+    "you need, or ask."
 )
 
 
-async def build_turn_agent(session: LiveSession, mode: Mode) -> TurnAgent:
-    """Return what the agent of a turn in this mode is given."""
-    setup = session.setup
-    tools = _workspace(session, "taskloom", session.desk, writes=mode.writes)
-    if setup.middleware is not None:
-        middleware: list[Middleware] = [*setup.middleware(session.folder)]
-    else:
-        middleware = [
-            tool_reduction(
-                session.cwd,
-                session.directory.reduction,
-                language=setup.language,
-                context_tokens=setup.context_tokens,
-            )
-        ]
-    instruction = setup.instruction
+async def build_agent(session: OpenSession, mode: Mode, model: ChatModel) -> Agent:
+    """Return the agent of a turn in a mode.
 
-    def inside(path: str) -> Path:
-        return resolve_path(session.cwd, path, session.roots[1:])
-
+    Raises:
+        ConfigError: the mode needs workers, and they cannot be used as they are configured.
+    """
+    options = session.options
+    tools = _workspace_tools(session, NAME, session.tool_calls, writes=mode.writes)
+    middleware = _middleware(session)
+    instruction = options.instruction
     if mode.plans:
-        middleware.append(session.tasks.middleware)
-        tools += plan_tools(session.shelf.publish, session.shelf.dismiss, inside)
-    tools += await _server_tools(session, mode)
+        middleware.append(session.task_list.middleware)
+        tools += session.published_plans.tools(
+            lambda path: resolve_path(session.cwd, path, session.roots[1:])
+        )
+    tools += await _mcp_tools(session, mode)
     if mode.orchestrates:
-        crew = await session.staff.hire(_worker_tools(session))
-        tools += crew.orchestrator.tools()
-        middleware += crew.orchestrator.middleware()
-        instruction = setup.orchestrator_instruction or instruction
-
-    async def hear(data: object) -> None:
-        if isinstance(data, PlanChanged):
-            session.tasks.hear(data)
-
-    words = [instruction, mode.instruction, f"The project is in {session.cwd}."]
-    return TurnAgent(
-        tools=tools,
-        middleware=middleware,
-        instruction="\n\n".join(word for word in words if word)
-        + (LEFT_OUT if session.has_left_out else ""),
-        kinds=session.kinds,
-        heard=hear,
+        orchestrator = await session.workers.orchestrator(
+            lambda worker: _workspace_tools(
+                session, worker, session.workers.tool_calls(worker), writes=True
+            )
+        )
+        tools += orchestrator.tools()
+        middleware += orchestrator.middleware()
+        instruction = options.orchestrator_instruction or instruction
+    parts = [instruction, mode.instruction, f"The project is in {session.cwd}."]
+    if session.has_left_out:
+        parts.append(LEFT_OUT)
+    return Agent(
+        model,
+        tools,
+        middleware,
+        "\n\n".join(part for part in parts if part),
+        name=NAME,
+        max_iterations=options.max_iterations,
+        retry=options.retry,
+        language=options.language,
     )
 
 
-def _workspace(
-    session: LiveSession, who: str, desk: ToolCallTracker, *, writes: bool
+def _middleware(session: OpenSession) -> list[Middleware]:
+    options, directory = session.options, session.directory
+    if options.middleware is not None:
+        return [*options.middleware(directory.root)]
+    return [
+        tool_reduction(
+            session.cwd,
+            directory.reduction,
+            language=options.language,
+            context_tokens=options.context_tokens,
+        )
+    ]
+
+
+def _workspace_tools(
+    session: OpenSession, who: str, tool_calls: ToolCallTracker, *, writes: bool
 ) -> list[Tool]:
-    """Return the tools for the project's files and programs; their calls are known at a desk."""
+    """Return the tools for the project's files and programs, for one agent."""
+    also: list[Path] = session.roots[1:]
     workspace = Workspace(
         session.cwd,
-        permit=workspace_permit(session.permissions, who, session.client, desk),
-        language=session.setup.language,
-        also=session.roots[1:],
+        permit=workspace_permit(session.permissions, who, session.client, tool_calls),
+        language=session.options.language,
+        also=also,
         files=files_of(session.client, session.id),
-        commands=commands_of(session.client, session.id, desk),
+        commands=commands_of(session.client, session.id, tool_calls),
     )
     return workspace.tools(writes=writes, commands=writes)
 
 
-def _worker_tools(session: LiveSession) -> MakeTools:
-    """Return what makes the working tools of a worker; its questions carry its own calls."""
-
-    def make(worker: str) -> list[Tool]:
-        crew = session.staff.crew
-        desk = session.desk if crew is None else crew.desk(worker)
-        return _workspace(session, worker, desk, writes=True)
-
-    return make
-
-
-async def _server_tools(session: LiveSession, mode: Mode) -> list[Tool]:
-    """Return the tools of MCP servers; a mode that does not write has those that only read."""
+async def _mcp_tools(session: OpenSession, mode: Mode) -> list[Tool]:
+    """Return the tools of MCP servers; a mode that does not write has the read-only ones."""
     if session.mcp is None:
         return []
     found = await session.mcp.tools()
     for failure in session.mcp.failures:
-        await session.say(f"{failure}\n\n")
+        await session.send_text(f"{failure}\n\n")
     session.mcp.failures.clear()
-    session.kinds |= {one.tool.name: one.kind for one in found}
+    session.tool_kinds |= {one.tool.name: one.kind for one in found}
     return [one.tool for one in found if mode.writes or one.is_read_only]

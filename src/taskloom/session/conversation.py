@@ -62,6 +62,11 @@ class Conversation:
         """Add a record to the turn; `save` makes it durable."""
         self._turn.append(record)
 
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether records were added since the last save."""
+        return self._saved < len(self._turn)
+
     def save(self) -> None:
         """Write the records that were added since the last save.
 

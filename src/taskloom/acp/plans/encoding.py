@@ -1,11 +1,11 @@
-"""How a plan is said to a client: three dialects, chosen by what the client announced.
+"""A plan as session updates, in one of three formats, chosen by what the client announced.
 
     the client announced                 it is sent
     clientCapabilities.plan              plan_update, plan_removed; the key is `planId`
     clientCapabilities.planCapabilities  the same; the key is `id`
-    neither                              plan, and nothing else that it might not know
+    neither                              plan, and nothing else that it may not know
 
-Pure: a plan goes in, the updates of `session/update` come out.
+Pure.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,10 +19,10 @@ Update: TypeAlias = dict[str, Any]
 """The `update` of a `session/update` notification, as it goes over the wire."""
 
 META: Final = "taskloom"
-"""The one key under which anything of ours stands in `_meta`."""
+"""The key of Taskloom's own data in `_meta`."""
 
 NOTE_CHARS_MAX: Final = 200
-"""An entry is a line in a side bar; the whole story is on the board."""
+"""An entry is a line in a side bar; the board has the whole text."""
 
 _STATUS: Final[dict[EntryState, str]] = {
     "pending": "pending",
@@ -32,11 +32,11 @@ _STATUS: Final[dict[EntryState, str]] = {
     "failed": "completed",
     "cancelled": "completed",
 }
-_UNSAID: Final = frozenset({"blocked", "failed", "cancelled"})
+_ADDED_TO_TEXT: Final = frozenset({"blocked", "failed", "cancelled"})
 
 
 class PlanFormat(Enum):
-    """The forms of plan updates in use; the value is the name of the key for the plan's id."""
+    """The formats of plan updates; the value is the name of the key for the plan's id."""
 
     CURRENT = "planId"
     PROPOSAL = "id"
@@ -44,9 +44,9 @@ class PlanFormat(Enum):
 
 
 def plan_format_of(capabilities: Mapping[str, Any] | None) -> PlanFormat:
-    """Return the dialect for a client, by its `clientCapabilities` as they came over the wire.
+    """Return the format for a client, by its `clientCapabilities` as they came over the wire.
 
-    As they came: typed models of them drop what they do not know.
+    The SDK's typed models are no substitute: they drop fields that they do not know.
     """
     announced = capabilities or {}
     if isinstance(announced.get("plan"), Mapping):
@@ -56,47 +56,47 @@ def plan_format_of(capabilities: Mapping[str, Any] | None) -> PlanFormat:
     return PlanFormat.ENTRIES_ONLY
 
 
-def entry_on_wire(entry: PlanEntry, **details: object) -> dict[str, Any]:
-    """Return an entry as the protocol has it: nothing is dropped for want of a word."""
+def entry_update(entry: PlanEntry, **details: object) -> dict[str, Any]:
+    """Return an entry of a plan update; states that the protocol lacks go into the text."""
     content = entry.text
     meta = {**details, **(entry.details or {})}
-    if entry.state in _UNSAID:
+    if entry.state in _ADDED_TO_TEXT:
         note = clip_line(entry.note, NOTE_CHARS_MAX)
         content = f"{content} ({entry.state}: {note})" if note else f"{content} ({entry.state})"
         meta.setdefault("state", entry.state)
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "content": content,
         "priority": entry.priority,
         "status": _STATUS[entry.state],
     }
     if meta:
-        said["_meta"] = {META: meta}
-    return said
+        fields["_meta"] = {META: meta}
+    return fields
 
 
-def plan_update(plan: Plan, dialect: PlanFormat) -> Update:
-    """Return the update that replaces a whole plan, for a client that knows `plan_update`."""
-    said: dict[str, Any] = {"type": plan.__struct_config__.tag, dialect.value: plan.id}
+def plan_update(plan: Plan, format_: PlanFormat) -> Update:
+    """Return the update that replaces a whole plan."""
+    fields: dict[str, Any] = {"type": plan.__struct_config__.tag, format_.value: plan.id}
     match plan:
         case ItemsPlan():
-            said["entries"] = [entry_on_wire(entry) for entry in plan.entries]
+            fields["entries"] = [entry_update(entry) for entry in plan.entries]
         case MarkdownPlan():
-            said["content"] = plan.content
+            fields["content"] = plan.content
         case FilePlan():
-            said["uri"] = plan.uri
+            fields["uri"] = plan.uri
     if plan.title:
-        said["_meta"] = {META: {"title": plan.title}}
-    return {"sessionUpdate": "plan_update", "plan": said}
+        fields["_meta"] = {META: {"title": plan.title}}
+    return {"sessionUpdate": "plan_update", "plan": fields}
 
 
-def plan_removed(plan_id: str, dialect: PlanFormat) -> Update:
-    """Return the update that takes a plan away."""
-    return {"sessionUpdate": "plan_removed", dialect.value: plan_id}
+def plan_removed(plan_id: str, format_: PlanFormat) -> Update:
+    """Return the update that removes a plan."""
+    return {"sessionUpdate": "plan_removed", format_.value: plan_id}
 
 
 def entries_update(plans: Iterable[ItemsPlan]) -> Update:
-    """Return the one flat list that a client without several plans is shown."""
-    entries = [entry_on_wire(entry, planId=plan.id) for plan in plans for entry in plan.entries]
+    """Return the flat list of all entries, for a client that knows one plan only."""
+    entries = [entry_update(entry, planId=plan.id) for plan in plans for entry in plan.entries]
     return {"sessionUpdate": "plan", "entries": entries}
 
 

@@ -1,8 +1,8 @@
-"""Plans as data: what an agent wants a person to see, before any client is thought of.
+"""Plans as data, independent of any client.
 
-A plan has an id that is its own for the whole session and one of three types: entries to tick
-off, a document, or a file to open. An entry says more than the protocol can: a failed step is
-neither pending nor completed. What is lost on the way to a client is decided in `dialect`.
+A plan has an id that is unique in the session and one of three types: entries to tick off, a
+document, or a file. An entry can have states that the protocol lacks, such as failed; `encoding`
+decides what a client is sent for them.
 """
 
 from collections.abc import Mapping
@@ -11,19 +11,19 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 Priority: TypeAlias = Literal["high", "medium", "low"]
-"""How important an entry is, in the protocol's words."""
+"""The priority of an entry, as the protocol names it."""
 
 EntryState: TypeAlias = Literal[
     "pending", "in_progress", "completed", "blocked", "failed", "cancelled"
 ]
-"""Where an entry stands. The last three have no word in the protocol and are shown all the same."""
+"""The state of an entry. The protocol lacks the last three; they are shown in its text."""
 
 
 class PlanEntry(Struct, frozen=True, omit_defaults=True):
     """One line of a plan.
 
-    `note` is the reason a person should read beside a blocked, failed or cancelled entry.
-    `details` are for programs: they travel in the entry's `_meta` under `taskloom`.
+    `note` is shown beside a blocked, failed or cancelled entry. `details` are for programs: they
+    are sent in the entry's `_meta` under `taskloom`.
     """
 
     text: str
@@ -34,7 +34,7 @@ class PlanEntry(Struct, frozen=True, omit_defaults=True):
 
 
 class ItemsPlan(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="items"):
-    """Entries to tick off, in an order that stays."""
+    """Entries to tick off, in a fixed order."""
 
     id: str
     entries: tuple[PlanEntry, ...]
@@ -50,7 +50,7 @@ class MarkdownPlan(Struct, frozen=True, omit_defaults=True, tag_field="type", ta
 
 
 class FilePlan(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="file"):
-    """A plan that is a file, named by its address."""
+    """A plan that is a file, named by its URI."""
 
     id: str
     uri: str

@@ -1,11 +1,11 @@
-"""Plans on their way to a client: bursts joined, nothing said twice, the last state always sent.
+"""Sends plans to a client: changes in a burst are joined, and the last state is always sent.
 
     publisher = PlanPublisher(send, capabilities)
-    publisher.publish(ItemsPlan("release", entries))     # now, or joined with what comes
-    await publisher.flush()                              # before a turn is answered
+    publisher.publish(ItemsPlan("release", entries))     # sent soon
+    await publisher.flush()                              # before the answer to a prompt
 
-`send` takes one `update` and puts it on the wire; `over(connection, session_id)` makes one for
-a connection of the official SDK. `capabilities` are the client's, as they came over the wire.
+`send` sends one update; `session_sender(connection, session_id)` returns one for a connection of
+the official SDK. `capabilities` are the client's, as they came over the wire.
 """
 
 import asyncio
@@ -18,31 +18,31 @@ from taskloom.acp.plans.encoding import Update, plan_format_of
 from taskloom.acp.plans.plan import Plan
 
 JOIN_S: Final = 0.15
-"""One update per plan and this time: fast enough to look live, slow enough to be read."""
+"""At most one update per plan in this time: fast enough to look live, slow enough to read."""
 
 _LOG = logging.getLogger("taskloom.acp")
 
 Send: TypeAlias = Callable[[Update], Awaitable[None]]
-"""Puts one update on the wire."""
+"""Sends one update."""
 
 
-class Alarm(Protocol):
-    """What `Timer.call_later` gives back."""
+class Scheduled(Protocol):
+    """What `Timer.call_later` returns."""
 
     def cancel(self) -> None:
-        """Do not call after all."""
+        """Cancel the call."""
         ...
 
 
 class Timer(Protocol):
-    """The two things asked of a clock; an event loop has them."""
+    """A clock that calls back; an event loop is one."""
 
     def time(self) -> float:
         """Return the time in seconds."""
         ...
 
-    def call_later(self, delay: float, callback: Callable[[], None], /) -> Alarm:
-        """Call back after a while."""
+    def call_later(self, delay: float, callback: Callable[[], None], /) -> Scheduled:
+        """Call back after a delay."""
         ...
 
 
@@ -57,149 +57,140 @@ class PlanPublisher:
         join_s: float = JOIN_S,
         timer: Timer | None = None,
     ) -> None:
-        """Choose the dialect by what the client announced.
+        """Choose the format by what the client announced.
 
         Args:
-            send: puts one update on the wire.
+            send: sends one update.
             capabilities: `clientCapabilities` of the initialize request, as they came.
             join_s: at most one update per plan in this time.
             timer: by default the running event loop.
         """
-        self._ledger = ClientPlanState(plan_format_of(capabilities))
+        self._state = ClientPlanState(plan_format_of(capabilities))
         self._send = send
         self._join_s = join_s
         self._timer = timer
-        self._alarms: dict[str, Alarm] = {}
+        self._timers: dict[str, Scheduled] = {}
         self._sent_at: dict[str, float] = {}
-        self._turn = asyncio.Lock()
+        self._sending_lock = asyncio.Lock()
         self._sending: set[asyncio.Task[None]] = set()
         self._held = False
 
     @property
     def plans(self) -> tuple[Plan, ...]:
-        """The live plans, in the order in which they first came."""
-        return self._ledger.plans
+        """The current plans, in the order in which they were first published."""
+        return self._state.plans
 
     def publish(self, plan: Plan) -> None:
-        """Show a plan, new or in place of the one with its id; it goes out soon.
+        """Add a plan or replace the one with its id; it is sent soon.
 
         Raises:
             RefusedError: its id belongs to a plan of another type.
         """
-        self._schedule(self._ledger.put(plan))
+        self._schedule(self._state.put(plan))
 
     def remove(self, plan_id: str) -> None:
-        """Take a plan away; its last state, if it waits to be shown, is skipped."""
-        line = self._ledger.remove(plan_id)
-        if line is not None:
-            self._schedule(line)
+        """Remove a plan; a state of it that was not sent yet is skipped."""
+        slot = self._state.remove(plan_id)
+        if slot is not None:
+            self._schedule(slot)
 
     async def conclude(self, plan: Plan) -> None:
-        """Show a plan's last state, whatever the time, and take the plan away soon after."""
-        line = self._ledger.put(plan)
-        async with self._turn:
-            await self._settle(line)
+        """Send a plan's last state at once, and remove the plan soon after."""
+        slot = self._state.put(plan)
+        async with self._sending_lock:
+            await self._send_slot(slot)
         self.remove(plan.id)
 
     def hold(self) -> None:
-        """Send nothing by itself from now on, until `release`; `flush` still sends."""
+        """Send nothing until `release`, except on `flush`."""
         self._held = True
-        self._cancel_alarms()
+        self._cancel_timers()
 
     def release(self) -> None:
-        """Send again by itself, first what waited."""
+        """Send changes again, first those that waited."""
         self._held = False
-        for line in self._ledger.owed:
-            self._schedule(line)
+        for slot in self._state.stale:
+            self._schedule(slot)
 
     async def flush(self) -> None:
-        """Return when the client has been sent the true state of every plan."""
-        self._cancel_alarms()
-        async with self._turn:
-            for line in self._ledger.owed:
-                await self._settle(line)
+        """Return when the client has been sent the current state of every plan."""
+        self._cancel_timers()
+        async with self._sending_lock:
+            for slot in self._state.stale:
+                await self._send_slot(slot)
 
     async def replay(self) -> None:
-        """Send every live plan whole, to a client that knows none of them."""
-        self._ledger.forget()
+        """Send every plan, to a client that has seen none of them."""
+        self._state.forget_sent()
         await self.flush()
 
     async def aclose(self) -> None:
-        """Stop; what was not sent is not sent any more."""
+        """Stop sending."""
         self.hold()
         for task in tuple(self._sending):
             task.cancel()
         await asyncio.gather(*self._sending, return_exceptions=True)
 
-    def _schedule(self, line: str) -> None:
-        if self._held or line in self._alarms:
+    def _schedule(self, slot: str) -> None:
+        if self._held or slot in self._timers:
             return
         timer = self._timer or asyncio.get_running_loop()
-        last = self._sent_at.get(line)
+        last = self._sent_at.get(slot)
         wait = 0.0 if last is None else last + self._join_s - timer.time()
-        # Never at once, even if it may be: what else this step of the program changes goes along.
-        self._alarms[line] = timer.call_later(max(wait, 0.0), lambda: self._ring(line))
+        # Never at once: what the caller changes before it next awaits is joined.
+        self._timers[slot] = timer.call_later(max(wait, 0.0), lambda: self._start_sending(slot))
 
-    def _ring(self, line: str) -> None:
-        self._alarms.pop(line, None)
-        task = asyncio.get_running_loop().create_task(self._send_later(line))
+    def _start_sending(self, slot: str) -> None:
+        self._timers.pop(slot, None)
+        task = asyncio.get_running_loop().create_task(self._send_or_log(slot))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 
-    async def _send_later(self, line: str) -> None:
+    async def _send_or_log(self, slot: str) -> None:
         try:
-            async with self._turn:
+            async with self._sending_lock:
                 if not self._held:
-                    await self._settle(line)
-        except Exception as error:  # noqa: BLE001 - nobody waits here; `flush` will try again
-            _LOG.warning("a plan update could not be sent: %s", error)
+                    await self._send_slot(slot)
+        except Exception as error:  # noqa: BLE001 - a background task; `flush` tries again
+            _LOG.warning("cannot send a plan update: %s", error)
 
-    async def _settle(self, line: str) -> None:
-        updates = self._ledger.settle(line)
+    async def _send_slot(self, slot: str) -> None:
+        updates = self._state.take_updates(slot)
         if not updates:
             return
         timer = self._timer or asyncio.get_running_loop()
-        self._sent_at[line] = timer.time()
+        self._sent_at[slot] = timer.time()
         try:
             for update in updates:
                 await self._send(update)
         except BaseException:
-            self._ledger.unsettle(line)
+            self._state.mark_unknown(slot)
             raise
 
-    def _cancel_alarms(self) -> None:
-        for alarm in self._alarms.values():
-            alarm.cancel()
-        self._alarms.clear()
+    def _cancel_timers(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
 
 
-class Notifying(Protocol):
-    """What is asked of a JSON-RPC connection."""
-
-    async def send_notification(self, method: str, params: dict[str, Any]) -> None:
-        """Send a notification."""
-        ...
-
-
-def over(connection: object, session_id: str) -> Send:
+def session_sender(connection: object, session_id: str) -> Send:
     """Return a `send` for one session over a connection of the official Python SDK.
 
     Args:
-        connection: an `acp.AgentSideConnection`, or anything with `send_notification`.
-        session_id: the session whose plans these are.
+        connection: an `acp.AgentSideConnection`, or any object with `send_notification`.
+        session_id: the session of the plans.
 
     Raises:
         TypeError: it is neither.
     """
-    # The agent's side of a connection has no public way to send what its models lack, such as the
-    # proposal's `id`; the JSON-RPC connection inside it has.
+    # The agent's side of a connection cannot send fields that its models lack, such as the
+    # proposal's `id`; the JSON-RPC connection inside it can.
     inner: Any = connection if hasattr(connection, "send_notification") else None
     inner = inner or getattr(connection, "_conn", None)
     if not hasattr(inner, "send_notification"):
-        raise TypeError(f"{connection!r} is no connection: it has no `send_notification`")
-    wire: Notifying = inner
+        raise TypeError(f"{connection!r} is not a connection: it has no `send_notification`")
 
     async def send(update: Update) -> None:
-        await wire.send_notification("session/update", {"sessionId": session_id, "update": update})
+        await inner.send_notification("session/update", {"sessionId": session_id, "update": update})
 
     return send

@@ -1,7 +1,7 @@
-"""One JSON-RPC message per line, and an answer to whoever sends something else.
+"""JSON-RPC messages, one per line; a line that is not one is answered with an error.
 
-The official SDK drops what it cannot read and stumbles over what is JSON and no message; a
-client then waits for ever. Here every bad line gets its JSON-RPC error, and the next is read.
+The official SDK drops lines that it cannot read and fails on JSON that is not a message, so that a
+client waits for ever. Here every bad line is answered with a JSON-RPC error, and the next is read.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, cast
 import msgspec
 
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
-"""A prompt with images in it fits; a client that never ends its line does not fill the memory."""
+"""Enough for a prompt with images; a client that never ends its line cannot fill the memory."""
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -25,58 +25,56 @@ Frame = dict[str, Any]
 
 
 class Source(Protocol):
-    """Where bytes come from; an `asyncio.StreamReader` is one."""
+    """Reads bytes; an `asyncio.StreamReader` is one."""
 
     async def read(self, n: int = -1) -> bytes:
-        """Return some bytes; none at the end."""
+        """Return some bytes; empty at the end."""
         ...
 
 
-class Drain(Protocol):
-    """Where bytes go; an `asyncio.StreamWriter` is one."""
+class Sink(Protocol):
+    """Writes bytes; an `asyncio.StreamWriter` is one."""
 
     def write(self, data: bytes) -> None:
-        """Take bytes, in order."""
+        """Write bytes, in order."""
         ...
 
     async def drain(self) -> None:
-        """Wait while too many bytes are on their way."""
+        """Wait while the buffer is full."""
         ...
 
     def close(self) -> None:
-        """Take no more."""
+        """Close the stream."""
         ...
 
 
 class JsonRpcTransport:
     """Messages over a pair of byte streams, for `acp.connection.Connection`."""
 
-    def __init__(
-        self, source: Source, drain: Drain, *, line_bytes_max: int = LINE_BYTES_MAX
-    ) -> None:
+    def __init__(self, source: Source, sink: Sink, *, line_bytes_max: int = LINE_BYTES_MAX) -> None:
         """Take the streams; nothing is read yet."""
         self._source = source
-        self._drain = drain
+        self._sink = sink
         self._max = line_bytes_max
         self._buffer = bytearray()
         self._searched = 0
         self._skipping = False
-        self._owed = 0
-        self._settled = asyncio.Event()
-        self._settled.set()
+        self._unanswered = 0
+        self._all_answered = asyncio.Event()
+        self._all_answered.set()
 
-    async def settled(self) -> None:
-        """Return when every request that came has been answered."""
-        await self._settled.wait()
+    async def wait_answered(self) -> None:
+        """Return when every request that was received has been answered."""
+        await self._all_answered.wait()
 
     async def send(self, message: Frame) -> None:
-        """Write one message; waits while the client does not read."""
+        """Write one message, waiting while the client does not read."""
         try:
-            self._drain.write(encode(message))
-            await self._drain.drain()
+            self._sink.write(encode(message))
+            await self._sink.drain()
         finally:
             if "method" not in message:
-                self._owe(-1)
+                self._count(-1)
 
     async def receive(self) -> Frame | None:
         """Return the next message; None at the end."""
@@ -86,28 +84,28 @@ class JsonRpcTransport:
                 return None
             if not line.strip():
                 continue
-            frame, wrong = read_frame(line)
+            frame, error = read_frame(line)
             if frame is not None:
                 if "method" in frame and "id" in frame:
-                    self._owe(1)
+                    self._count(1)
                 return frame
-            if wrong is not None:
-                self._owe(1)
-                await self.send(wrong)
+            if error is not None:
+                self._count(1)
+                await self.send(error)
 
     async def close(self) -> None:
-        """Close the way out."""
-        self._drain.close()
+        """Close the sink."""
+        self._sink.close()
 
-    def _owe(self, answers: int) -> None:
-        self._owed += answers
-        if self._owed > 0:
-            self._settled.clear()
+    def _count(self, requests: int) -> None:
+        self._unanswered += requests
+        if self._unanswered > 0:
+            self._all_answered.clear()
         else:
-            self._settled.set()
+            self._all_answered.set()
 
     async def _line(self) -> bytes | None:
-        """Return the next line; one that is too long is left out and answered."""
+        """Return the next line; one that is too long is skipped and answered."""
         while True:
             end = self._buffer.find(b"\n", self._searched)
             if end >= 0:
@@ -121,7 +119,7 @@ class JsonRpcTransport:
             self._searched = len(self._buffer)
             if self._searched > self._max:
                 if not self._skipping:
-                    self._owe(1)
+                    self._count(1)
                     await self.send(_too_long(self._max))
                 self._skipping = True
             if self._skipping:
@@ -141,7 +139,7 @@ def encode(message: Frame) -> bytes:
     try:
         return _encode(message) + b"\n"
     except UnicodeEncodeError:
-        # Half a character, as models and file names have them: no JSON reader would take it.
+        # A lone surrogate, as models and file names may have: JSON cannot contain it.
         return _encode(_encodable(message)) + b"\n"
 
 
@@ -157,7 +155,7 @@ def _encodable(value: object) -> object:
 
 
 def read_frame(line: bytes) -> tuple[Frame | None, Frame | None]:
-    """Return the message that a line holds, or what to answer to it; neither for a bad answer."""
+    """Return the message of a line, or the error to answer; neither for a bad answer."""
     try:
         frame: object = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -186,14 +184,14 @@ def _call(message: Frame) -> tuple[Frame | None, Frame | None]:
 
 
 def _answer(message: Frame) -> tuple[Frame | None, Frame | None]:
-    """Look at an answer to one of our requests; one that cannot be is dropped."""
+    """Check an answer to a request of the agent; a malformed one is dropped."""
     id_ = message.get("id")
     if "result" not in message and "error" not in message:
         wrong = "Invalid request: a message has a method, a result or an error."
         return None, _error(INVALID_REQUEST, wrong, id_ if _is_id(id_) else None)
     error = cast("Frame | None", message.get("error"))
     if not _is_id(id_) or (error is not None and not isinstance(error, dict)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a client may send anything
-        _LOG.warning("an answer of the client was dropped: it has no id, or an error of no shape")
+        _LOG.warning("dropped an answer of the client: it has no id, or its error is malformed")
         return None, None
     if error is not None:
         code, text = error.get("code"), error.get("message")

@@ -13,8 +13,8 @@ from typing import Any
 import anyio
 
 from taskloom.acp import AcpOptions, serve
-from taskloom.acp.jsonrpc_transport import JsonRpcTransport
-from tests.acp.wire import Schema, WireCheck, stable, unstable
+from taskloom.acp.protocol.jsonrpc_transport import JsonRpcTransport
+from tests.acp.schema_check import Schema, WireCheck, stable, unstable
 
 UPDATE = "session/update"
 LONG_S = 30.0

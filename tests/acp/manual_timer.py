@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-class HandAlarm:
+class ManualCall:
     """One call that is due at some time."""
 
     def __init__(self, at: float, callback: Callable[[], None]) -> None:
@@ -17,30 +17,30 @@ class HandAlarm:
         self.cancelled = True
 
 
-class HandTimer:
+class ManualTimer:
     """Time stands still until `advance`."""
 
     def __init__(self) -> None:
         self.now = 100.0
-        self._alarms: list[HandAlarm] = []
+        self._calls: list[ManualCall] = []
 
     def time(self) -> float:
         return self.now
 
-    def call_later(self, delay: float, callback: Callable[[], None], /) -> HandAlarm:
-        alarm = HandAlarm(self.now + delay, callback)
-        self._alarms.append(alarm)
+    def call_later(self, delay: float, callback: Callable[[], None], /) -> ManualCall:
+        alarm = ManualCall(self.now + delay, callback)
+        self._calls.append(alarm)
         return alarm
 
     async def advance(self, seconds: float) -> None:
         """Move the time on, ringing what is due on the way, and let what was rung run."""
         end = self.now + seconds
         while True:
-            due = [alarm for alarm in self._alarms if alarm.at <= end and not alarm.cancelled]
+            due = [alarm for alarm in self._calls if alarm.at <= end and not alarm.cancelled]
             if not due:
                 break
             first = min(due, key=lambda alarm: alarm.at)
-            self._alarms.remove(first)
+            self._calls.remove(first)
             self.now = max(self.now, first.at)
             first.callback()
             await settle()
@@ -57,7 +57,7 @@ async def settle() -> None:
 class Wire:
     """Keeps every update with the time it was sent at."""
 
-    def __init__(self, timer: HandTimer | None = None) -> None:
+    def __init__(self, timer: ManualTimer | None = None) -> None:
         self.updates: list[dict[str, Any]] = []
         self.at: list[float] = []
         self.broken = False

@@ -3,7 +3,7 @@
 import pytest
 
 from taskloom.acp import ItemsPlan, PlanEntry, PlanPublisher
-from tests.acp.by_hand import HandTimer, Wire, settle
+from tests.acp.manual_timer import ManualTimer, Wire, settle
 
 
 def steps(done: int, plan_id: str = "steps") -> ItemsPlan:
@@ -20,23 +20,23 @@ def done(update: dict[str, object]) -> int:
 
 
 @pytest.fixture
-def timer() -> HandTimer:
-    return HandTimer()
+def timer() -> ManualTimer:
+    return ManualTimer()
 
 
 @pytest.fixture
-def wire(timer: HandTimer) -> Wire:
+def wire(timer: ManualTimer) -> Wire:
     return Wire(timer)
 
 
 @pytest.fixture
-def publisher(timer: HandTimer, wire: Wire) -> PlanPublisher:
+def publisher(timer: ManualTimer, wire: Wire) -> PlanPublisher:
     return PlanPublisher(wire.send, {"plan": {}}, timer=timer)
 
 
 @pytest.mark.spec("AP-108")
 async def test_the_first_update_goes_out_at_once_and_a_burst_becomes_one_more(
-    publisher: PlanPublisher, wire: Wire, timer: HandTimer
+    publisher: PlanPublisher, wire: Wire, timer: ManualTimer
 ) -> None:
     publisher.publish(steps(0))
     await timer.advance(0)
@@ -52,7 +52,7 @@ async def test_the_first_update_goes_out_at_once_and_a_burst_becomes_one_more(
 
 @pytest.mark.spec("AP-108")
 async def test_a_long_stream_of_changes_sends_one_update_each_150_ms_and_the_last_state(
-    publisher: PlanPublisher, wire: Wire, timer: HandTimer
+    publisher: PlanPublisher, wire: Wire, timer: ManualTimer
 ) -> None:
     for number in range(100):
         publisher.publish(steps(number % 10))
@@ -68,7 +68,7 @@ async def test_a_long_stream_of_changes_sends_one_update_each_150_ms_and_the_las
 
 @pytest.mark.spec("AP-108")
 async def test_each_plan_has_its_own_measure_of_time(
-    publisher: PlanPublisher, wire: Wire, timer: HandTimer
+    publisher: PlanPublisher, wire: Wire, timer: ManualTimer
 ) -> None:
     publisher.publish(steps(0, "a"))
     await timer.advance(0.1)
@@ -81,7 +81,7 @@ async def test_each_plan_has_its_own_measure_of_time(
 @pytest.mark.spec("AP-108")
 @pytest.mark.parametrize("capabilities", [None, {"plan": {}}, {"planCapabilities": {}}])
 async def test_an_identical_snapshot_is_not_sent_twice(
-    capabilities: dict[str, object] | None, wire: Wire, timer: HandTimer
+    capabilities: dict[str, object] | None, wire: Wire, timer: ManualTimer
 ) -> None:
     publisher = PlanPublisher(wire.send, capabilities, timer=timer)
     publisher.publish(steps(3))
@@ -98,7 +98,7 @@ async def test_an_identical_snapshot_is_not_sent_twice(
 
 @pytest.mark.spec("AP-108", "AP-109")
 async def test_flush_sends_what_waits_and_nothing_comes_after_it(
-    publisher: PlanPublisher, wire: Wire, timer: HandTimer
+    publisher: PlanPublisher, wire: Wire, timer: ManualTimer
 ) -> None:
     publisher.publish(steps(0))
     await timer.advance(0)
@@ -111,7 +111,7 @@ async def test_flush_sends_what_waits_and_nothing_comes_after_it(
 
 
 async def test_a_plan_that_is_held_waits_for_its_release(
-    publisher: PlanPublisher, wire: Wire, timer: HandTimer
+    publisher: PlanPublisher, wire: Wire, timer: ManualTimer
 ) -> None:
     publisher.publish(steps(0))
     publisher.hold()
@@ -126,7 +126,7 @@ async def test_a_plan_that_is_held_waits_for_its_release(
 
 @pytest.mark.spec("AP-202")
 async def test_a_concluded_plan_shows_its_last_state_before_it_goes(
-    publisher: PlanPublisher, wire: Wire, timer: HandTimer
+    publisher: PlanPublisher, wire: Wire, timer: ManualTimer
 ) -> None:
     publisher.publish(steps(9))
     await timer.advance(0)
@@ -140,7 +140,7 @@ async def test_a_concluded_plan_shows_its_last_state_before_it_goes(
 
 @pytest.mark.spec("AP-110")
 async def test_replay_shows_every_live_plan_whole(
-    publisher: PlanPublisher, wire: Wire, timer: HandTimer
+    publisher: PlanPublisher, wire: Wire, timer: ManualTimer
 ) -> None:
     publisher.publish(steps(1, "a"))
     publisher.publish(steps(2, "b"))
@@ -155,7 +155,7 @@ async def test_replay_shows_every_live_plan_whole(
 
 @pytest.mark.parametrize("capabilities", [None, {"plan": {}}])
 async def test_what_did_not_reach_the_client_is_sent_again(
-    capabilities: dict[str, object] | None, timer: HandTimer, wire: Wire
+    capabilities: dict[str, object] | None, timer: ManualTimer, wire: Wire
 ) -> None:
     publisher = PlanPublisher(wire.send, capabilities, timer=timer)
     publisher.publish(steps(1))
@@ -174,7 +174,7 @@ async def test_what_did_not_reach_the_client_is_sent_again(
 
 
 async def test_closing_ends_what_was_about_to_be_sent(
-    publisher: PlanPublisher, wire: Wire, timer: HandTimer
+    publisher: PlanPublisher, wire: Wire, timer: ManualTimer
 ) -> None:
     publisher.publish(steps(1))
     await publisher.aclose()

@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from taskloom.agent import call_tool
-from tests.acp.raw import RawClient, WireError, client_of
-from tests.acp.scene import choosing, setup_of
+from tests.acp.options import choosing, options_of
+from tests.acp.wire_client import RawClient, WireError, client_of
 
 Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
@@ -45,7 +45,7 @@ async def test_files_are_read_and_written_through_the_client(tmp_path: Path) -> 
         call_tool("write_file", path="new.txt", content="fresh"),
         "done",
     ]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["fs/read_text_file"] = buffers.read
         client.on["fs/write_text_file"] = buffers.write
         client.on["session/request_permission"] = choosing("allow_once")
@@ -70,7 +70,7 @@ async def test_each_half_of_the_capability_counts_for_itself(tmp_path: Path) -> 
         call_tool("write_file", path="b.txt", content="x"),
         "done",
     ]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["fs/read_text_file"] = buffers.read
         client.on["session/request_permission"] = choosing("allow_once")
         await client.initialize(fs={"readTextFile": True, "writeTextFile": False})
@@ -88,7 +88,7 @@ async def test_without_the_capability_nothing_is_asked_of_the_client(tmp_path: P
         call_tool("run_command", argv=["cat", "a.txt"]),
         "done",
     ]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["session/request_permission"] = choosing("allow_once")
         await client.initialize()
         await client.prompt(await client.new(tmp_path), "go")
@@ -103,7 +103,7 @@ async def test_a_file_that_the_client_keeps_from_us_is_not_read_behind_its_back(
 ) -> None:
     (tmp_path / "diary.txt").write_text("dear diary")
     script = [call_tool("read_file", path="diary.txt"), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["fs/read_text_file"] = Buffers().read
         await client.initialize(fs={"readTextFile": True})
         await client.prompt(await client.new(tmp_path), "go")
@@ -121,7 +121,7 @@ async def test_nothing_outside_is_asked_of_the_client(tmp_path: Path, path: str)
     inside.mkdir()
     (inside / "link").symlink_to("/etc/passwd")
     script = [call_tool("read_file", path=path), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize(fs={"readTextFile": True}, terminal=True)
         await client.prompt(await client.new(inside), "go")
 
@@ -168,7 +168,7 @@ async def test_commands_run_in_a_terminal_of_the_client_and_are_shown_there(
     tmp_path: Path,
 ) -> None:
     script = [call_tool("run_command", argv=["make", "all"], directory="."), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         terminals = Terminals(client, code=2)
         client.on["session/request_permission"] = choosing("allow_once")
         await client.initialize(terminal=True)
@@ -191,7 +191,7 @@ async def test_commands_run_in_a_terminal_of_the_client_and_are_shown_there(
 @pytest.mark.spec("AP-306", "AP-304")
 async def test_a_terminal_is_released_when_its_turn_is_cancelled(tmp_path: Path) -> None:
     script = [call_tool("run_command", argv=["sleep", "600"]), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         terminals = Terminals(client, ends=False)
         client.on["session/request_permission"] = choosing("allow_once")
         await client.initialize(terminal=True)
@@ -213,7 +213,7 @@ async def test_a_terminal_that_opens_after_the_cancel_is_released(tmp_path: Path
         return {"terminalId": "t1"}
 
     script = [call_tool("run_command", argv=["sleep", "600"]), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         terminals = Terminals(client)
         client.on["terminal/create"] = create
         client.on["session/request_permission"] = choosing("allow_once")
@@ -236,7 +236,7 @@ async def test_an_exit_status_of_no_shape_is_no_exit_code(tmp_path: Path, status
         return {"output": "built\n", "truncated": False, "exitStatus": status}
 
     script = [call_tool("run_command", argv=["make"]), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         Terminals(client)
         client.on["terminal/output"] = output
         client.on["session/request_permission"] = choosing("allow_once")
@@ -252,7 +252,7 @@ async def test_a_command_that_takes_too_long_is_killed_and_its_terminal_released
     tmp_path: Path,
 ) -> None:
     script = [call_tool("run_command", argv=["sleep", "600"], timeout_s=1), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         terminals = Terminals(client, ends=False)
         client.on["session/request_permission"] = choosing("allow_once")
         await client.initialize(terminal=True)
@@ -273,7 +273,7 @@ async def test_a_client_that_opens_no_terminal_is_an_error_to_the_model(
         return answer
 
     script = [call_tool("run_command", argv=["true"]), "done"]
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         client.on["terminal/create"] = create
         client.on["session/request_permission"] = choosing("allow_once")
         await client.initialize(terminal=True)

@@ -1,4 +1,4 @@
-"""What a person sends with a prompt, as the model is told it; and back, for a replay. Pure."""
+"""A prompt's content blocks as a message for the model, and a message as content blocks. Pure."""
 
 import base64
 import binascii
@@ -31,7 +31,7 @@ def message_of(blocks: Sequence[Block]) -> Message:
     """Return a prompt as one message.
 
     Raises:
-        RequestError: there is nothing in it, or something that was not announced.
+        RequestError: it is empty, or has content that was not announced.
     """
     parts = _joined([_part(block) for block in blocks])
     if not parts:
@@ -68,7 +68,7 @@ def _bytes(data: str) -> bytes:
 
 
 def _joined(parts: Sequence[Part]) -> list[Part]:
-    """Return the parts with texts side by side made one; empty ones are left out."""
+    """Return the parts with adjacent texts joined, and without empty ones."""
     joined: list[Part] = []
     for part in parts:
         last = joined[-1] if joined else None

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from taskloom.acp import AcpOptions
-from taskloom.acp.options import MakeTools
+from taskloom.acp import AcpOptions, MakeTools
 from taskloom.agent import Message, ScriptedModel, call_tool
 from taskloom.agent.scripted import Reply
 from taskloom.orchestrator import AgentDefinition, AgentExecutor, Pool, Worker
@@ -68,7 +67,7 @@ def orchestrator(*, background: bool = False) -> Any:
     return follow
 
 
-def crew_setup(folder: Path, script: Any = None, work: Any = worker, **more: Any) -> AcpOptions:
+def worker_options(folder: Path, script: Any = None, work: Any = worker, **more: Any) -> AcpOptions:
     """A setup with two workers."""
     model = ScriptedModel(script or orchestrator())
 

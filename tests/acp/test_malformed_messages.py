@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.acp.raw import LONG_S, RawClient, WireError, client_of
-from tests.acp.scene import setup_of
+from tests.acp.options import options_of
+from tests.acp.wire_client import LONG_S, RawClient, WireError, client_of
 
 
 async def stray(client: RawClient) -> dict[str, Any]:
@@ -52,7 +52,7 @@ async def is_alive(client: RawClient, folder: Path) -> bool:
 async def test_bad_input_gets_an_error_and_the_connection_lives_on(
     tmp_path: Path, line: bytes, code: int
 ) -> None:
-    async with client_of(setup_of(["hi"], tmp_path)) as client:
+    async with client_of(options_of(["hi"], tmp_path)) as client:
         client.send(line)
         answer = await stray(client)
         assert answer["error"]["code"] == code
@@ -81,7 +81,7 @@ async def test_bad_input_gets_an_error_and_the_connection_lives_on(
 async def test_what_needs_no_answer_gets_none_and_breaks_nothing(
     tmp_path: Path, line: bytes
 ) -> None:
-    async with client_of(setup_of(["hi"], tmp_path)) as client:
+    async with client_of(options_of(["hi"], tmp_path)) as client:
         client.send(line)
         await client.initialize()
         assert await is_alive(client, tmp_path)
@@ -90,7 +90,7 @@ async def test_what_needs_no_answer_gets_none_and_breaks_nothing(
 
 @pytest.mark.spec("AP-308")
 async def test_a_line_that_never_ends_is_refused_and_left_out(tmp_path: Path) -> None:
-    async with client_of(setup_of(["hi"], tmp_path), line_bytes_max=100_000) as client:
+    async with client_of(options_of(["hi"], tmp_path), line_bytes_max=100_000) as client:
         for _ in range(30):
             client.send(b"x" * 100_000)
         answer = await stray(client)
@@ -105,7 +105,7 @@ async def test_a_long_prompt_within_the_bound_arrives_whole(tmp_path: Path) -> N
     def script(messages: Any) -> str:
         return f"{len(messages[-1].text)} characters"
 
-    async with client_of(setup_of(script, tmp_path)) as client:
+    async with client_of(options_of(script, tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         assert await client.prompt(session, "ü" * 3_000_000) == "end_turn"
@@ -140,7 +140,7 @@ async def test_a_long_prompt_within_the_bound_arrives_whole(tmp_path: Path) -> N
 async def test_wrong_parameters_are_told_in_one_sentence(
     tmp_path: Path, method: str, params: dict[str, Any]
 ) -> None:
-    async with client_of(setup_of(["hi"], tmp_path)) as client:
+    async with client_of(options_of(["hi"], tmp_path)) as client:
         await client.initialize()
         with pytest.raises(WireError) as error:
             await client.request(method, **params)
@@ -165,7 +165,7 @@ async def test_a_session_that_is_not_there_is_not_found(
         "close": {},
         "set_mode": {"modeId": "ask"},
     }
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         await client.initialize()
         with pytest.raises(WireError) as error:
             await client.request(f"session/{method}", sessionId=session_id, **params[method])
@@ -187,7 +187,7 @@ async def test_meta_overrides_no_argument(tmp_path: Path) -> None:
         "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     }
     (tmp_path / "here.txt").write_text("here")
-    async with client_of(setup_of(["one", "two"], tmp_path)) as client:
+    async with client_of(options_of(["one", "two"], tmp_path)) as client:
         await client.request("initialize", protocolVersion=1, _meta={"protocolVersion": 7})
         session = await client.new(tmp_path, _meta=meta)
         stored = tmp_path / ".taskloom" / "sessions" / session / "session.json"
@@ -216,7 +216,7 @@ async def test_meta_overrides_no_argument(tmp_path: Path) -> None:
 async def test_a_prompt_that_cannot_be_taken_says_why(
     tmp_path: Path, blocks: list[dict[str, Any]], match: str
 ) -> None:
-    async with client_of(setup_of([], tmp_path)) as client:
+    async with client_of(options_of([], tmp_path)) as client:
         await client.initialize()
         session = await client.new(tmp_path)
         with pytest.raises(WireError, match=match):
@@ -227,7 +227,7 @@ async def test_a_prompt_that_cannot_be_taken_says_why(
 async def test_capabilities_of_no_shape_are_taken_as_none(
     tmp_path: Path, capabilities: Any
 ) -> None:
-    async with client_of(setup_of(["hi"], tmp_path)) as client:
+    async with client_of(options_of(["hi"], tmp_path)) as client:
         await client.request("initialize", protocolVersion=1, clientCapabilities=capabilities)
         assert await is_alive(client, tmp_path)
         assert client.asked == []

@@ -9,7 +9,7 @@ from taskloom.agent import ScriptedModel
 from taskloom.agent.scripted import Script
 
 
-def setup_of(script: Script, folder: Path, **more: Any) -> AcpOptions:
+def options_of(script: Script, folder: Path, **more: Any) -> AcpOptions:
     """A setup whose model follows a script; one model serves all turns."""
     model = ScriptedModel(script)
     return AcpOptions(make_model=lambda _: model, index_dir=folder / "index", version="0", **more)

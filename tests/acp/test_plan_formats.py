@@ -18,8 +18,8 @@ from taskloom.acp import (
 )
 from taskloom.acp.plans.client_state import ClientPlanState
 from taskloom.errors import RefusedError
-from tests.acp.by_hand import Wire
-from tests.acp.wire import session_update_errors, stable, unstable
+from tests.acp.manual_timer import Wire
+from tests.acp.schema_check import session_update_errors, stable, unstable
 
 STEPS = ItemsPlan("steps", (PlanEntry("Build", "in_progress", "high"), PlanEntry("Test")))
 MORE = ItemsPlan("more", (PlanEntry("Ship", priority="low"),))
@@ -259,7 +259,7 @@ async def test_a_plan_without_an_id_is_refused() -> None:
 async def test_an_entry_of_an_unknown_state_is_refused_where_it_is_published() -> None:
     publisher = PlanPublisher(Wire().send, CURRENT)
     state: Any = "done"
-    with pytest.raises(RefusedError, match="'done'; there are pending, in_progress, completed"):
+    with pytest.raises(RefusedError, match=r"'done'\. Use one of pending, in_progress, completed"):
         publisher.publish(ItemsPlan("steps", (PlanEntry("Build", state),)))
     assert publisher.plans == ()
 
@@ -302,8 +302,8 @@ def test_a_client_that_follows_the_updates_sees_the_true_plans(
             ledger.remove(move)
         else:
             ledger.put(move)
-        for line in ledger.owed if settles else ():
-            for update in ledger.settle(line):
+        for line in ledger.stale if settles else ():
+            for update in ledger.take_updates(line):
                 match update["sessionUpdate"]:
                     case "plan_update":
                         shown[update["plan"][dialect.value]] = update["plan"]

@@ -1,8 +1,7 @@
-"""Which method of the protocol is which of ours: parameters checked, errors put into words.
+"""Routes requests to methods, checks their parameters, and turns errors into JSON-RPC errors.
 
-The SDK's own router hands a request's `_meta` over as keyword arguments, which lets a client
-overwrite any other argument; and it lacks some routes. Here a method gets its request as one
-checked object, and what the client sent as it came.
+The SDK's own router passes a request's `_meta` on as keyword arguments, with which a client could
+overwrite any other argument, and lacks some routes. Here a method gets its request as one object.
 """
 
 import logging
@@ -25,26 +24,26 @@ INTERNAL = -32603
 
 
 class Method(Struct, frozen=True):
-    """One method: how its parameters are read, and what answers it."""
+    """One method: the model of its parameters and the function that answers it."""
 
     model: type[BaseModel]
     answer: Callable[[Any], Awaitable[Answer]]
 
 
 class Router:
-    """The handler that `acp.connection.Connection` asks: a table, and one place for errors."""
+    """The handler of an `acp.connection.Connection`: a table of methods."""
 
     def __init__(self, requests: Mapping[str, Method], notifications: Mapping[str, Method]) -> None:
-        """Take both tables."""
+        """Take the methods that are requests and those that are notifications."""
         self._requests = requests
         self._notifications = notifications
 
     async def __call__(self, method: str, params: object, is_notification: bool) -> Answer:
-        """Answer a request, or take a notification."""
+        """Answer a request or a notification."""
         known = (self._notifications if is_notification else self._requests).get(method)
         if known is None:
             if is_notification:
-                return None  # The protocol says to leave it.
+                return None  # The protocol says to ignore it.
             raise RequestError.method_not_found(method)
         try:
             return await known.answer(_read(known.model, params))
@@ -53,7 +52,7 @@ class Router:
         except TaskloomError as error:
             raise to_request_error(error) from error
         except ConnectionError as error:
-            raise RequestError(INTERNAL, "The client is gone.") from error
+            raise RequestError(INTERNAL, "The client has disconnected.") from error
         except Exception as error:
             _LOG.exception("%s failed", method)
             raise RequestError(
@@ -78,7 +77,7 @@ def _read(model: type[_Request], params: object) -> _Request:
 
 
 def to_request_error(error: TaskloomError) -> RequestError:
-    """Return one of our errors as one of the protocol's: its sentence, its code in the data."""
+    """Return a Taskloom error as a JSON-RPC error, with its code in the data."""
     code = -32602 if isinstance(error, RefusedError) else INTERNAL
     sentence = " ".join(error.message.split())
     data = {"code": error.code.value}
@@ -88,10 +87,10 @@ def to_request_error(error: TaskloomError) -> RequestError:
 
 
 def not_found(session_id: str) -> RequestError:
-    """Return the error about a session that is not there."""
+    """Return the error for an unknown session."""
     shown = session_id[:128]
     return RequestError(
         NOT_FOUND,
-        f"There is no session {shown!r} here. session/list shows those there are.",
+        f"There is no session {shown!r} here. session/list returns those there are.",
         {"sessionId": shown},
     )

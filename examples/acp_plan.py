@@ -11,9 +11,16 @@ import acp
 from acp.connection import StreamEvent
 from acp.schema import InitializeResponse, NewSessionResponse, PromptResponse
 
-from taskloom.acp import ItemsPlan, PlanEntry, PlanPublisher, session_sender
+from taskloom.acp import EntryState, ItemsPlan, PlanEntry, PlanPublisher, session_sender
 
 STEPS = ("Look around", "Write it", "Test it")
+
+
+def state(step: int, now: int) -> EntryState:
+    """Return the state of a step while step number `now` is in progress."""
+    if step == now:
+        return "in_progress"
+    return "completed" if step < now else "pending"
 
 
 class PlanningAgent:
@@ -40,8 +47,7 @@ class PlanningAgent:
     async def prompt(self, session_id: str, **_: object) -> PromptResponse:
         plans = PlanPublisher(session_sender(self.connection, session_id), self.capabilities)
         for now in range(len(STEPS) + 1):
-            states = ["completed"] * now + ["in_progress"] + ["pending"] * len(STEPS)
-            entries = (PlanEntry(*pair) for pair in zip(STEPS, states, strict=False))
+            entries = (PlanEntry(text, state(n, now)) for n, text in enumerate(STEPS))
             plans.publish(ItemsPlan("steps", tuple(entries)))
             await asyncio.sleep(0.5)
         await plans.flush()

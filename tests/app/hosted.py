@@ -40,7 +40,7 @@ async def main() -> None:
         told = {
             "text": result.text,
             "stop_reason": result.stop_reason,
-            "given_back": host.released_steps,
+            "released_steps": host.released_steps,
             "open": await host.open_tasks(),
             "syncs": syncs,
         }

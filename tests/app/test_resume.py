@@ -69,7 +69,7 @@ def check_the_end(project: Path, ended: subprocess.CompletedProcess[str]) -> dic
 def test_the_session_runs_to_its_end(tmp_path: Path) -> None:
     project = sample(tmp_path / "project")
     told = check_the_end(project, host(project, 0))
-    assert told["given_back"] == []
+    assert told["released_steps"] == []
     assert told["syncs"] > 2 * MOMENTS
 
 

@@ -126,7 +126,7 @@ def pool(worker: str, more: str = "") -> str:
         (pool("executor = 'x'", "[executors.x]\ntype = 'callable'\ntarget = 'os:nothing'"),
          ["os:nothing", "AttributeError"]),
         (pool("executor = 'x'", "[executors.x]\ntype = 'callable'\ntarget = 'os:sep'"),
-         ["no function"]),
+         ["not a function"]),
         (pool("executor = 'x'", "[executors.x]\ntype = 'acp'\ncommand = ['x']"), ["acp"]),
     ],
 )  # fmt: skip  # a table reads better

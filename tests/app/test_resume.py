@@ -1,4 +1,4 @@
-"""A session whose host is killed at any moment is gone on with, and comes to the same end."""
+"""A session whose host is killed at any moment is resumed and comes to the same end."""
 
 import json
 import signal

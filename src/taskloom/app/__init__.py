@@ -1,4 +1,4 @@
-"""The composition root: from configuration to a running house."""
+"""The composition root: from configuration to a session host or an ACP server."""
 
 from taskloom.app.models import chat_model
 from taskloom.app.pools import build_pools

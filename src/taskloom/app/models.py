@@ -1,4 +1,4 @@
-"""From configuration to a model that answers, or a sentence that says what to set."""
+"""From configuration to a chat model, or an error that says what to set."""
 
 import os
 from collections.abc import Mapping
@@ -29,10 +29,10 @@ KEY_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "openrouter": ("OPENROUTER_API_KEY",),
     "together": ("TOGETHER_API_KEY",),
 }
-"""Where each provider's key is looked for, so that a missing one is told before anything starts."""
+"""The variables of each provider's key, so that a missing key is reported before a run starts."""
 
 _ADDRESS_VARIABLES: Final = {"openai": "OPENAI_BASE_URL", "openai-chat": "OPENAI_BASE_URL"}
-"""A server of one's own, which may need no key."""
+"""The variables of a server's address; a server of your own may need no key."""
 
 NO_MODEL: Final = (
     "No model is configured. Set one of these:\n"
@@ -46,7 +46,7 @@ NO_MODEL: Final = (
 def chat_model(
     config: Config, environ: Mapping[str, str] | None = None, *, name: str = ""
 ) -> ChatModel:
-    """Return the model of the house, or the one of this `name`.
+    """Return the configured model, or the one of this `name`.
 
     Raises:
         ConfigError: none is configured, its key is missing, or it cannot be opened.
@@ -58,7 +58,7 @@ def chat_model(
     provider, _, rest = model.name.partition(":")
     if not provider or not rest:
         raise ConfigError(
-            f"{model.name!r} names no model: write `provider:model`, such as "
+            f"{model.name!r} is not a model: write `provider:model`, such as "
             "`anthropic:claude-…`, or `script:PATH`.",
             model=model.name,
         )
@@ -74,7 +74,7 @@ class ModelWithSettings:
     """A model with settings of its own, under those of each call."""
 
     def __init__(self, model: ChatModel, settings: Mapping[str, Any]) -> None:
-        """Take the model, and what every call of it is given."""
+        """Take the model and its default settings."""
         self._model = model
         self._settings = settings
 
@@ -84,12 +84,12 @@ class ModelWithSettings:
         return self._model.name
 
     async def generate(self, request: ModelRequest) -> Message:
-        """Ask the model, with the settings."""
+        """Call the model with the settings."""
         settings = {**self._settings, **request.settings}
         return await self._model.generate(request.replace(settings=settings))
 
     async def __aenter__(self) -> Self:
-        """Enter a block at whose end the connections are closed."""
+        """Open the model's connections."""
         if isinstance(self._model, AbstractAsyncContextManager):
             await cast("AbstractAsyncContextManager[object]", self._model).__aenter__()
         return self
@@ -115,7 +115,7 @@ def _chosen(model: ModelConfig, name: str) -> ModelConfig:
 
 
 def _key(model: ModelConfig, environ: Mapping[str, str]) -> str:
-    """Return the key, or nothing where none is needed."""
+    """Return the key; empty if none is needed."""
     provider = model.name.partition(":")[0]
     if model.api_key_env:
         key = environ.get(model.api_key_env, "")

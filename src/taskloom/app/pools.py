@@ -31,9 +31,9 @@ from taskloom.orchestrator import (
 )
 
 MakeAgentExecutor: TypeAlias = Callable[[AgentDefinition], Executor]
-"""Makes what carries out steps with a chat model."""
+"""Makes the executor of a worker that is a chat model."""
 MakeAcpExecutor: TypeAlias = Callable[[AcpExecutorConfig, Path], Executor]
-"""Makes what carries out steps with another agent, in this project."""
+"""Makes the executor of a worker that is another agent, in this project."""
 
 
 def build_pools(
@@ -44,23 +44,23 @@ def build_pools(
     make_acp_executor: MakeAcpExecutor | None = None,
     definitions: Mapping[str, AgentDefinition] | None = None,
 ) -> tuple[Pool, ...]:
-    """Return the pools that are configured, each worker with its executor.
+    """Return the configured pools, each worker with its executor.
 
     Raises:
-        ConfigError: there is none, or one names a definition, tool or executor that is not there.
+        ConfigError: there is none, or one names an unknown definition, tool or executor.
     """
     found = load_definitions(project, config) if definitions is None else definitions
     makers = _Makers(config, project, make_agent_executor, make_acp_executor)
     pools = tuple(
-        Pool(pool_id=pool.pool_id, workers=tuple(_workers(pool, f"pools[{place}]", found, makers)))
-        for place, pool in enumerate(config.pools)
+        Pool(pool_id=pool.pool_id, workers=tuple(_workers(pool, f"pools[{index}]", found, makers)))
+        for index, pool in enumerate(config.pools)
     )
     check_pools(pools)
     return pools
 
 
 class _Makers:
-    """Makes executors, each of them once: all workers of a kind share it."""
+    """Makes executors, one for all workers of a kind."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class _Makers:
         self._named: dict[str, Executor] = {}
 
     def of(self, definition: AgentDefinition) -> Executor:
-        """Return what carries out the steps of this kind of worker."""
+        """Return the executor of this kind of worker."""
         if definition.executor is not None:
             return self.named(str(definition.executor.get("name", "")), definition.source)
         if definition.id not in self._agents:
@@ -85,7 +85,7 @@ class _Makers:
         return self._agents[definition.id]
 
     def named(self, name: str, where: str) -> Executor:
-        """Return the executor that is configured under this name."""
+        """Return the executor configured under this name."""
         if name not in self._config.executors:
             hint = suggest(name, self._config.executors)
             raise ConfigError(
@@ -96,12 +96,12 @@ class _Makers:
         return self._named[name]
 
     def implied(self, name: str) -> AgentDefinition:
-        """Return the definition of a worker that is an executor and nothing else."""
+        """Return the definition of a worker that is only an executor."""
         executor = self._config.executors[name]
         return AgentDefinition(
             id=name,
             name=name,
-            description=executor.description or f"Steps are carried out by {name}.",
+            description=executor.description or f"Executes steps with {name}.",
             executor={"name": name},
             source=FILE_NAME,
         )
@@ -116,7 +116,7 @@ class _Makers:
             case AcpExecutorConfig():
                 if self._make_acp is None:
                     raise ConfigError(
-                        f"{FILE_NAME}: executors.{name} is of type acp, which is not to be had "
+                        f"{FILE_NAME}: executors.{name} is of type acp, which is not supported "
                         "here. Use type process or callable."
                     )
                 return self._make_acp(executor, self._project)
@@ -125,8 +125,8 @@ class _Makers:
 def _workers(
     pool: PoolConfig, where: str, definitions: Mapping[str, AgentDefinition], makers: _Makers
 ) -> Iterator[Worker]:
-    for place, worker in enumerate(pool.workers):
-        key = f"{where}.workers[{place}]"
+    for index, worker in enumerate(pool.workers):
+        key = f"{where}.workers[{index}]"
         if worker.executor:
             executor = makers.named(worker.executor, key)
             definition = makers.implied(worker.executor)
@@ -143,14 +143,14 @@ def _workers(
 
 
 def _ids(worker: WorkerConfig) -> list[str]:
-    """Return the names of a worker and its copies; empty ones are made up from their place."""
+    """Return the ids of a worker and its copies; empty ones are derived from their position."""
     if worker.count == 1 or not worker.worker_id:
         return [worker.worker_id] * worker.count
     return [f"{worker.worker_id}_{number}" for number in range(worker.count)]
 
 
 def load_target(target: str, project: Path) -> Callable[..., object]:
-    """Return the function that `package.module:function` means; modules of the project count.
+    """Return the function named `package.module:function`; modules of the project are found too.
 
     Raises:
         ConfigError: it cannot be imported.
@@ -165,10 +165,10 @@ def load_target(target: str, project: Path) -> Callable[..., object]:
     except (Exception, SystemExit) as error:
         raise ConfigError(
             f"{FILE_NAME}: the target {target!r} of an executor cannot be loaded: "
-            f"{type(error).__name__}: {error}. Modules are looked for where Python does, and in "
+            f"{type(error).__name__}: {error}. Modules are searched on Python's path and in "
             f"{project}.",
             target=target,
         ) from error
     if not callable(found):
-        raise ConfigError(f"{FILE_NAME}: the target {target!r} of an executor is no function.")
+        raise ConfigError(f"{FILE_NAME}: the target {target!r} of an executor is not a function.")
     return found

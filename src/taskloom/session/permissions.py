@@ -212,7 +212,7 @@ class PermissionPolicy:
         return request.action == "write" and self._protected.covers(Path(request.target))
 
     def _writes_state(self, request: Request) -> bool:
-        """Tell whether a write leads into the state directory: by a link, or in another case."""
+        """Return whether a write is into the state directory, by whatever path."""
         if self._state_dir is None or isinstance(request, ToolRequest) or request.action != "write":
             return False
         state, target = self._state_dir.resolve(), Path(request.target)

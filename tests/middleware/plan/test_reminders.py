@@ -80,7 +80,7 @@ async def test_a_model_whose_tasks_were_cut_from_the_conversation_is_reminded_at
     @before_model
     async def forget(state: State) -> None:
         if len(state.messages) > 4:
-            state.messages[:] = [Message.user("In short: go on.")]
+            state.messages[:] = [Message.user("In short: continue.")]
 
     model = ScriptedModel([*talk(2), "done"])
     await Agent(model, middleware=[forget, plan], max_iterations=99).invoke("go")

@@ -74,17 +74,17 @@ async def test_chunks_pass_while_the_tool_works_and_the_notice_follows() -> None
     files = MemoryFiles()
     one = reduction(files)
     await start_run(one)
-    said: list[str] = []
+    received: list[str] = []
     passed_before: list[int] = []
 
     async def tool(_: object) -> AsyncIterator[str]:
         for n in range(50):
-            passed_before.append(len(said))
+            passed_before.append(len(received))
             yield f"{n:099}\n"
 
-    await listen(one.wrap_streaming_tool_call(request(), tool), said)
+    await listen(one.wrap_streaming_tool_call(request(), tool), received)
     text = "".join(f"{n:099}\n" for n in range(50))
-    whole = "".join(said)
+    whole = "".join(received)
     # Each chunk passed before the next was produced, up to the space for the notice.
     live = len(whole.partition("\n<persisted-output>")[0])
     assert LIMIT - 300 < live <= LIMIT

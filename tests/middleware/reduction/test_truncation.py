@@ -310,12 +310,12 @@ async def test_a_very_long_error_is_saved_and_cut_like_a_result(kind: str) -> No
     files = MemoryFiles()
     one = ToolReduction(files, root_dir="saved", max_length_for_trunc=1_000)
     run = await Agent(ScriptedModel([call_tool("query"), "done"]), [failing], [one]).invoke("go")
-    told = run.messages[2]
-    assert told.is_error
-    assert len(told.text) < 1_500
-    assert "ValueError: no such column: xxx" in told.text
+    result = run.messages[2]
+    assert result.is_error
+    assert len(result.text) < 1_500
+    assert "ValueError: no such column: xxx" in result.text
     ((path, saved),) = (await contents(files, "saved/trunc")).items()
-    assert path in told.text
+    assert path in result.text
     assert saved == "ValueError: no such column: " + "x" * 5_000
 
 

@@ -24,20 +24,20 @@ class Notices(Struct, frozen=True):
         first = self.texts.too_large_parts if parts else self.texts.too_large
         head = first.format(size=len(text), path=path)
         bare = self._framed(head)
-        room = len(text) - len(bare)
-        if room < 0:
+        space = len(text) - len(bare)
+        if space < 0:
             return None
-        begin, end = self._previews(text, text, room)
+        begin, end = self._previews(text, text, space)
         return self._framed(head, begin, end)
 
     def streamed(self, path: str, shown: int, text: str) -> str | None:
         """Return the notice that ends a stream after `shown` characters."""
         head = self.texts.streamed.format(count=shown, size=len(text), path=path)
         bare = "\n" + self._framed(head)
-        room = len(text) - shown - len(bare)
-        if room < 0:
+        space = len(text) - shown - len(bare)
+        if space < 0:
             return None
-        _, end = self._previews("", text[shown:], room)
+        _, end = self._previews("", text[shown:], space)
         return "\n" + self._framed(head, "", end)
 
     def reserve(self, path: str) -> int:
@@ -57,8 +57,8 @@ class Notices(Struct, frozen=True):
             return False
         return content[shown:] == self.streamed(path, shown, text)
 
-    def _previews(self, begin: str, end: str, room: int) -> tuple[str, str]:
-        """Return the beginning and the end with headings, in at most `room` characters."""
+    def _previews(self, begin: str, end: str, space: int) -> tuple[str, str]:
+        """Return the beginning and the end with headings, in at most `space` characters."""
         longest = len(str(self.preview))
         frame = sum(
             len(heading.format(count="")) + longest + 3
@@ -66,7 +66,7 @@ class Notices(Struct, frozen=True):
             if text
         )
         shares = bool(begin) + bool(end)
-        count = min(self.preview, (room - frame) // max(shares, 1))
+        count = min(self.preview, (space - frame) // max(shares, 1))
         if count <= 0:
             return "", ""
         return (

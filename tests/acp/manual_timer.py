@@ -1,4 +1,4 @@
-"""A timer that a test moves by hand, and a wire that keeps what was sent."""
+"""A timer that a test advances, and a wire that keeps what was sent."""
 
 import asyncio
 from collections.abc import Callable

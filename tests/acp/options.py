@@ -1,4 +1,4 @@
-"""What many tests of the door need: a setup with a scripted model, and answers of a person."""
+"""Options with a scripted model, and a person who answers questions."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -98,7 +98,7 @@ async def test_without_the_capability_nothing_is_asked_of_the_client(tmp_path: P
 
 
 @pytest.mark.spec("AP-306")
-async def test_a_file_that_the_client_keeps_from_us_is_not_read_behind_its_back(
+async def test_a_file_that_the_client_refuses_is_not_read_from_disk(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "diary.txt").write_text("dear diary")

@@ -1,4 +1,4 @@
-"""A client that sends garbage: it gets an error in the protocol's form, and is served on."""
+"""A client that sends malformed messages gets JSON-RPC errors, and is served on."""
 
 import json
 from pathlib import Path

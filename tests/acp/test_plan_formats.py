@@ -1,4 +1,4 @@
-"""Plans in the three dialects: what is sent, and that nothing unannounced ever is."""
+"""Plans in the three formats: what is sent, and that nothing unannounced is sent."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Sessions on disk: begun, listed, loaded, resumed, closed, deleted, by any process."""
+"""Sessions on disk: created, listed, loaded, resumed, closed, deleted, by any process."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A setup with workers: an orchestrator and workers that each follow a script."""
+"""Options with workers: an orchestrator and workers that each follow a script."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,7 +68,7 @@ def orchestrator(*, background: bool = False) -> Any:
 
 
 def worker_options(folder: Path, script: Any = None, work: Any = worker, **more: Any) -> AcpOptions:
-    """A setup with two workers."""
+    """Options with two workers."""
     model = ScriptedModel(script or orchestrator())
 
     def make_pools(_: object, make_tools: MakeTools, __: object) -> list[Pool]:

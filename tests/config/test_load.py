@@ -99,7 +99,7 @@ def test_every_section_is_read(tmp_path: Path) -> None:
     assert (settings.default_child_timeout_ms, settings.child_cancel_timeout_ms) == (1000, 2000)
     assert (settings.task_board_token_budget, settings.task_recent_changes_limit) == (300, 5)
     assert settings.task_recent_changes_window_minutes == 10
-    assert (settings.worker_iterations_max, settings.result_bytes_max) == (7, 4000)
+    assert (config.agents.worker_iterations_max, settings.result_bytes_max) == (7, 4000)
     assert config.acp.show_task_board
     assert (config.run.language, config.run.max_iterations) == ("zh", 9)
     (pool,) = config.pools

@@ -18,7 +18,7 @@ LATE_IMPORTS = {
     "src/taskloom/agent/loop/run_source.py": "an agent without a journal needs no log",
     "src/taskloom/agent/providers/open_model.py": "the extra `models` may be missing",
     "src/taskloom/acp/session.py": "the MCP library takes long to load, and few sessions use it",
-    "src/taskloom/app/project.py": "the extra `acp` may be missing",
+    "src/taskloom/orchestrator/workers.py": "the extra `acp` may be missing",
     "src/taskloom/app/pools.py": "the configuration names the module",
 }
 """Where an import may be inside a function or a call of `import_module`, and why."""
@@ -34,9 +34,6 @@ PAST_THE_PACKAGE = {
     "taskloom.board.state.step": "to be exported by its package",
     "taskloom.board.status": "to be exported by its package",
     "taskloom.board.views": "to be exported by its package",
-    "taskloom.orchestrator.executors.agent": "to be exported by its package",
-    "taskloom.orchestrator.prompt.worker_texts": "to be exported by its package",
-    "taskloom.orchestrator.settings": "to be exported by its package",
     "taskloom.runtime.change_signal": "to be exported by its package",
     "taskloom.session.allow_rules": "to be exported by its package",
 }
@@ -147,7 +144,7 @@ def test_an_import_inside_a_function_is_reported_but_not_where_it_is_allowed() -
 )
 def test_an_import_by_a_call_is_reported_but_not_where_it_is_allowed(text: str) -> None:
     assert len(list(late_imports(sample(text, "src/taskloom/app/other.py")))) == 1
-    assert list(late_imports(sample(text, "src/taskloom/app/project.py"))) == []
+    assert list(late_imports(sample(text, "src/taskloom/orchestrator/workers.py"))) == []
 
 
 def test_a_late_import_upward_is_reported() -> None:

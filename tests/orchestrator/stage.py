@@ -32,8 +32,9 @@ from taskloom.runtime import Clock
 
 LONG_S: Final = 30.0
 """After this long, whoever waits is taken to hang."""
+PATIENT: Final = Settings()
 QUICK: Final = Settings(child_cancel_timeout_ms=50)
-"""For workers that do not stop: they are given up soon."""
+"""For workers that ignore their stop: they are abandoned soon."""
 
 Json: TypeAlias = Any
 """What goes into tools and comes out of them."""
@@ -122,7 +123,7 @@ def kind(name: str = "kind", **more: Json) -> AgentDefinition:
 async def orchestrator(
     project: Path,
     *pools: Pool,
-    settings: Settings = QUICK,
+    settings: Settings = PATIENT,
     lease_s: float = 300,
     clock: Clock | None = None,
     **more: Json,

@@ -6,8 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from taskloom.orchestrator import Executor
-from taskloom.orchestrator.executors.acp import AcpExecutor, AcpWorkerError
+from taskloom.orchestrator import AcpWorkerError, Executor
+from taskloom.orchestrator.executors.acp import AcpExecutor
 from tests.orchestrator.jobs import Heard, a_job
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,13 @@ from taskloom.agent import Agent, ScriptedModel
 from taskloom.board import CancelTask, ClaimStep, UpdateStep
 from taskloom.codec import EventHeader
 from taskloom.orchestrator import AgentExecutor, Settings, board_text
-from taskloom.orchestrator.prompt.rendering import Glance, Reader, about_tokens, compose, look
+from taskloom.orchestrator.prompt.render import (
+    Reader,
+    TaskLines,
+    estimate_tokens,
+    render_board,
+    task_lines,
+)
 from taskloom.testing import FakeClock
 from tests.orchestrator.stage import (
     Doing,
@@ -27,9 +33,9 @@ from tests.orchestrator.stage import (
 )
 
 LINES = st.lists(st.text(max_size=300), max_size=40)
-GLANCES = st.lists(
+TASKS = st.lists(
     st.builds(
-        Glance,
+        TaskLines,
         st.text(max_size=200),
         LINES,
         LINES,
@@ -62,12 +68,12 @@ def odd(text: str) -> int:
 
 
 @pytest.mark.spec("TB-802")
-@pytest.mark.parametrize("count", [about_tokens, by_words, odd])
-@given(glances=GLANCES, changes=CHANGES, budget=st.integers(0, 2_000))
+@pytest.mark.parametrize("count", [estimate_tokens, by_words, odd])
+@given(tasks=TASKS, changes=CHANGES, budget=st.integers(0, 2_000))
 def test_it_never_costs_more_than_its_budget(
-    count: Json, glances: list[Glance], changes: list[EventHeader], budget: int
+    count: Json, tasks: list[TaskLines], changes: list[EventHeader], budget: int
 ) -> None:
-    text = compose(glances, changes, budget, count)
+    text = render_board(tasks, changes, budget, count)
     assert count(text) <= budget or text == ""
 
 
@@ -89,7 +95,7 @@ async def test_over_budget_blocked_and_own_steps_are_kept_and_the_rest_counted(
         settings = Settings(task_board_token_budget=300)
         text = await board_text(it.board, me, settings)
         whole = await board_text(it.board, me, Settings())
-    assert about_tokens(text) <= 300
+    assert estimate_tokens(text) <= 300
     assert "plan/s999 [claimed] Do s999 held by you" in text
     assert "plan/s7 [blocked]" in text
     assert "no key" in text
@@ -98,7 +104,7 @@ async def test_over_budget_blocked_and_own_steps_are_kept_and_the_rest_counted(
     # All that is held or blocked, its own step too; of the ready ones none could have had room.
     (rest,) = [line for line in text.splitlines() if "more steps" in line]
     assert int(rest.split()[1]) == 401 - shown
-    assert about_tokens(whole) <= 1_200
+    assert estimate_tokens(whole) <= 1_200
 
 
 @pytest.mark.spec("TB-801", "TB-804")
@@ -164,6 +170,6 @@ async def test_a_step_that_this_agent_holds_comes_first_however_many_others_hold
             worker = it.board.worker(f"w{at}", run_id=f"w{at}-1", task_id="plan")
             await it.board.send(ClaimStep(task_id="plan", step_id=f"s{at}"), worker)
         mine = Reader("w299", run_id="w299-1")
-        glance = await it.board.read("plan", lambda task: look(task, mine, 20), boss(it))
-    assert "s299" in glance.urgent[0]
-    assert (len(glance.urgent), glance.urgent_count) == (21, 300)
+        lines = await it.board.read("plan", lambda task: task_lines(task, mine, 20), boss(it))
+    assert "s299" in lines.urgent[0]
+    assert (len(lines.urgent), lines.urgent_count) == (21, 300)

@@ -10,8 +10,7 @@ import pytest
 
 from taskloom.board import StepView
 from taskloom.errors import ConfigError
-from taskloom.orchestrator import Executor, Job, Outcome
-from taskloom.orchestrator.executors.function import FunctionExecutor, FunctionWorkerError
+from taskloom.orchestrator import Executor, FunctionExecutor, FunctionWorkerError, Job, Outcome
 from tests.orchestrator.jobs import Heard, a_job
 
 
@@ -92,7 +91,7 @@ async def test_what_it_raises_fails_the_step_and_nothing_more(error: BaseExcepti
 
 
 async def test_what_nobody_can_use_is_told() -> None:
-    with pytest.raises(FunctionWorkerError, match="gave back a object"):
+    with pytest.raises(FunctionWorkerError, match="returned a object"):
         await run(lambda: object())
 
 
@@ -106,12 +105,12 @@ def by_any_position(*job: object) -> None: ...
 
 
 def test_a_function_that_asks_for_something_else_is_refused() -> None:
-    with pytest.raises(ConfigError, match="asks for `steps`"):
+    with pytest.raises(ConfigError, match="the parameter `steps`"):
         FunctionExecutor(asks_for_more)
     for function in (by_position, by_any_position):
         with pytest.raises(ConfigError, match="by position"):
             FunctionExecutor(function)
-    with pytest.raises(ConfigError, match="no function"):
+    with pytest.raises(ConfigError, match="not a function"):
         FunctionExecutor(cast("Callable[..., object]", 7))
 
 

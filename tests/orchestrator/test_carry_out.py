@@ -16,10 +16,10 @@ from taskloom.orchestrator import (
     Orchestrator,
     Outcome,
     PlanReport,
-    Settings,
 )
 from tests.orchestrator.stage import (
     LONG_S,
+    QUICK,
     Doing,
     Stubborn,
     agent_worker,
@@ -177,14 +177,17 @@ async def test_cancelled_at_any_moment_nothing_is_left_claimed(tmp_path: Path, t
         assert it.runs(include_ended=False) == []
 
 
-async def test_a_worker_that_ignores_its_cancellation_holds_nobody_up(tmp_path: Path) -> None:
+async def test_a_worker_that_ignores_its_stop_does_not_block_the_plan(tmp_path: Path) -> None:
     with Stubborn() as stubborn:
-        quick = Settings(child_cancel_timeout_ms=20, default_child_timeout_ms=20)
-        async with orchestrator(tmp_path, pool(Doing(stubborn)), settings=quick) as it:
+        async with orchestrator(tmp_path, pool(Doing(stubborn)), settings=QUICK) as it:
             await plan(it, step("a"), step("b"))
-            done = await run_plan(it)
+            running = asyncio.ensure_future(run_plan(it))
+            with anyio.fail_after(LONG_S):
+                await stubborn.begun.wait()
+            assert it.stop(it.runs()[0].run_id, "enough")
+            done = await running
             assert (done.completed, done.open_steps) == (0, {"failed": 1, "ready": 1})
-            assert (await steps(it))["a"].reason == "worker_timeout"
+            assert (await steps(it))["a"].reason == "worker_cancelled"
             stubborn.let_go.set()
 
 
@@ -192,7 +195,7 @@ async def test_cancelled_with_a_worker_that_ignores_it_the_step_is_failed_all_th
     tmp_path: Path,
 ) -> None:
     with Stubborn() as stubborn:
-        async with orchestrator(tmp_path, pool(Doing(stubborn))) as it:
+        async with orchestrator(tmp_path, pool(Doing(stubborn)), settings=QUICK) as it:
             await plan(it, step("a"))
             carrying = asyncio.ensure_future(it.run_plan("plan", instruction="Do it."))
             with anyio.fail_after(LONG_S):

@@ -13,8 +13,7 @@ import anyio.to_thread
 import pytest
 
 from taskloom.errors import ConfigError
-from taskloom.orchestrator import Executor, Outcome
-from taskloom.orchestrator.executors.program import ProgramExecutor, ProgramWorkerError
+from taskloom.orchestrator import Executor, Outcome, ProgramExecutor, ProgramWorkerError
 from taskloom.orchestrator.executors.program_protocol import LINE_BYTES_MAX, OUTPUT_CHARS_MAX
 from tests.orchestrator.jobs import Heard, a_job
 
@@ -84,7 +83,7 @@ async def test_keys_of_this_process_are_not_handed_on(monkeypatch: pytest.Monkey
         ("print('only this'); sys.exit(3)", ["exit code 3", "only this"]),
         ("os.kill(os.getpid(), 9)", ["exit code 137"]),
         ("print(json.dumps({'type': 'error', 'message': 'too hard'}))", ["too hard"]),
-        ("print(json.dumps({'type': 'result', 'text': 7}))", ["wrong", "text", "Mend"]),
+        ("print(json.dumps({'type': 'result', 'text': 7}))", ["wrong", "text", "Fix"]),
         ("sys.stderr.write('x' * 10_000_000 + 'the end'); sys.exit(1)", ["the end"]),
     ],
 )
@@ -102,7 +101,7 @@ async def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ProgramWorkerError, match="`cwd`"):
         await run(ProgramExecutor(["true"], cwd=tmp_path / "nowhere"))
     for wrong in (list[str](), "sh -c true"):
-        with pytest.raises(ConfigError, match="list of words"):
+        with pytest.raises(ConfigError, match="must be a list"):
             ProgramExecutor(wrong)
 
 

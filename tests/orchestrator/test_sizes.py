@@ -10,11 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskloom.agent import Language
-from taskloom.orchestrator import Emit, EventBus, Job, Orchestrator, Outcome, RunEvent, Settings
-from taskloom.orchestrator.event_bus import SessionEvent
-from taskloom.orchestrator.prompt.worker_texts import worker_texts
-from taskloom.orchestrator.tools.guide import task_guide
-from taskloom.orchestrator.tools.results import fitting
+from taskloom.orchestrator import (
+    Emit,
+    Job,
+    Orchestrator,
+    Outcome,
+    RunEvent,
+    SessionEvent,
+    Settings,
+)
+from taskloom.orchestrator.event_bus import EventBus
+from taskloom.orchestrator.prompt.texts import agent_texts, guide
+from taskloom.orchestrator.tools.results import fit_json
 from taskloom.orchestrator.tools.schemas import SCHEMAS
 from taskloom.orchestrator.tools.tool_texts import tool_texts
 from taskloom.testing import FakeClock
@@ -112,7 +119,7 @@ JSON = st.recursive(
 @pytest.mark.spec("TB-618")
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=5), st.integers(200, 2_000))
 def test_any_answer_fits_and_is_json(value: Json, most: int) -> None:
-    text = fitting(value, most)
+    text = fit_json(value, most)
     json.loads(text)
     assert len(text.encode()) <= max(most, 400)
 
@@ -170,8 +177,9 @@ def test_every_text_is_there_in_chinese_too() -> None:
         assert not argument or argument in SCHEMAS[tool]["properties"]
         assert any("\u4e00" <= letter <= "\u9fff" for letter in text), name
     assert set(SCHEMAS) <= set(english)
-    assert task_guide("zh") != task_guide("en")
-    assert worker_texts("zh") != worker_texts("en")
+    for name in ("task_dag", "worker", "orchestrator"):
+        assert guide(name, "zh") != guide(name, "en")
+    assert agent_texts("zh") != agent_texts("en")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -17,6 +17,7 @@ from taskloom.orchestrator import AgentExecutor, Emit, Job, Orchestrator, Outcom
 from tests.orchestrator.stage import (
     LONG_S,
     QUERY,
+    QUICK,
     Doing,
     Json,
     Stubborn,
@@ -51,7 +52,7 @@ ENDS = [
 @asynccontextmanager
 async def stubborn_at(project: Path) -> AsyncGenerator[tuple[Orchestrator, Stubborn]]:
     with Stubborn() as stubborn:
-        async with orchestrator(project, pool(Doing(stubborn))) as it:
+        async with orchestrator(project, pool(Doing(stubborn)), settings=QUICK) as it:
             yield it, stubborn
             stubborn.let_go.set()
 
@@ -195,7 +196,7 @@ async def test_a_task_ends_though_a_worker_is_a_thread_that_nobody_can_stop(
         return Outcome(text="the thread is through")
 
     try:
-        async with orchestrator(tmp_path, pool(Doing(in_thread))) as it:
+        async with orchestrator(tmp_path, pool(Doing(in_thread)), settings=QUICK) as it:
             await plan(it, step("a"))
             with anyio.fail_after(LONG_S):
                 await dispatched(it, background=True)

@@ -8,8 +8,7 @@ from typing import Final, TypeAlias
 from taskloom.agent import ChatModel, Language, Middleware, Retry, ToolLike
 from taskloom.agent.workspace import Permit
 from taskloom.board import DEFAULT_RULES, Rules
-from taskloom.orchestrator import Pool, Settings
-from taskloom.orchestrator.settings import DEFAULTS
+from taskloom.orchestrator import DEFAULT_SETTINGS, Pool, Settings
 from taskloom.runtime import STATE_DIR
 from taskloom.session import CONTEXT_TOKENS, RETRY, PermissionPolicy, SessionDirectory
 
@@ -53,7 +52,7 @@ class AcpOptions:
     """Makes the workers of a session; without it there is no orchestrate mode."""
     orchestrator_instruction: str = ""
     """The instruction in orchestrate mode; by default `instruction`."""
-    settings: Settings = DEFAULTS
+    settings: Settings = DEFAULT_SETTINGS
     rules: Rules = DEFAULT_RULES
     make_permissions: Callable[[SessionDirectory], PermissionPolicy] | None = None
     """Makes the permission policy of a session; by default everything is asked about."""

@@ -90,6 +90,7 @@ from taskloom.agent.run_functions import (
     send_event,
     send_event_from_thread,
     set_value,
+    sync_journal,
 )
 from taskloom.agent.scripted import Say, ScriptedModel, call_tool, call_tools
 from taskloom.agent.tools import Tool, ToolKind, ToolLike, ToolObject, as_tool, tool
@@ -185,6 +186,7 @@ __all__ = [
     "send_event_from_thread",
     "set_language",
     "set_value",
+    "sync_journal",
     "tool",
     "unknown_outcome",
     "wrap_model",

@@ -61,6 +61,15 @@ def delete_value(key: str) -> None:
         context.record(ValueDeleted(key))
 
 
+async def sync_journal() -> None:
+    """Return when everything that this run has recorded is durable; at once without a journal.
+
+    Raises:
+        NoActiveRunError: called outside of a run.
+    """
+    await _context("sync_journal").sync()
+
+
 async def send_event(data: Any) -> None:
     """Add a `CustomEvent` to the run's events, in order with the others.
 

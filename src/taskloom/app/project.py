@@ -4,12 +4,11 @@ Everything that a session of a project needs is built here, for every interface:
 permissions, middleware. `taskloom.app.acp_setup` adds what is specific to editors.
 """
 
-import importlib
 import os
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TypeAlias
 
 from taskloom.agent import ChatModel
 from taskloom.agent.workspace import Decision, PermissionRequest, Permit, Workspace
@@ -24,10 +23,8 @@ from taskloom.config import (
     load_config,
     load_definitions,
 )
-from taskloom.errors import ConfigError
 from taskloom.middleware import ToolReduction
-from taskloom.orchestrator import AgentExecutor, Executor, Pool
-from taskloom.orchestrator.executors.agent import MakeTools
+from taskloom.orchestrator import AgentExecutor, Executor, MakeTools, Pool, acp_executor
 from taskloom.session import (
     RETRY,
     Asker,
@@ -36,8 +33,6 @@ from taskloom.session import (
     SessionDirectory,
     tool_reduction,
 )
-
-_ACP_EXECUTOR: Final = "taskloom.orchestrator.executors.acp"
 
 PermitOf: TypeAlias = Callable[[str], Permit]
 """The permit of the agent of this name."""
@@ -186,12 +181,6 @@ def _acp_executor(permit_of: PermitOf, config: AcpExecutorConfig, root: Path) ->
     Raises:
         ConfigError: the extra `acp` is missing.
     """
-    try:
-        module: Any = importlib.import_module(_ACP_EXECUTOR)
-    except ImportError as error:
-        raise ConfigError(
-            "Executors of type acp need the extra `acp`: pip install 'taskloom[acp]'."
-        ) from error
     program = config.command[0]
     permit = permit_of(program)
 
@@ -199,7 +188,4 @@ def _acp_executor(permit_of: PermitOf, config: AcpExecutorConfig, root: Path) ->
         answer = await permit(PermissionRequest("run", command=(program, title)))
         return answer.allowed if isinstance(answer, Decision) else answer
 
-    executor: Executor = module.AcpExecutor(
-        config.command, cwd=root / config.cwd, env=config.env, permit=permit_title
-    )
-    return executor
+    return acp_executor(config.command, cwd=root / config.cwd, env=config.env, permit=permit_title)

@@ -29,6 +29,7 @@ from taskloom.board.events import (
     StepCompleted,
     StepSnapshot,
     TaskCreated,
+    TaskRunning,
     TaskSnapshot,
 )
 from taskloom.board.operations import (
@@ -45,12 +46,13 @@ from taskloom.board.operations import (
     UpdateTask,
 )
 from taskloom.board.query import QuerySteps, query_steps
-from taskloom.board.rules import DEFAULT_RULES, Rules
+from taskloom.board.rules import DEFAULT_POOL, DEFAULT_RULES, Rules
 from taskloom.board.state.evolve import ImpossibleEventError, Recorded, create, evolve, evolve_all
 from taskloom.board.state.reference_events import force_step, force_task, task_from_snapshot
 from taskloom.board.state.step import Step
 from taskloom.board.state.task import Done, Task
 from taskloom.board.status import (
+    HELD,
     STEP_NEXT,
     TASK_NEXT,
     TASK_TERMINAL,
@@ -59,7 +61,6 @@ from taskloom.board.status import (
     StepStatus,
     TaskStatus,
 )
-from taskloom.board.summary import Summary, summarise
 from taskloom.board.views import (
     Receipt,
     StepPage,
@@ -74,7 +75,9 @@ from taskloom.board.views import (
 )
 
 __all__ = [
+    "DEFAULT_POOL",
     "DEFAULT_RULES",
+    "HELD",
     "PAYLOADS",
     "STEP_NEXT",
     "TASK_NEXT",
@@ -117,11 +120,11 @@ __all__ = [
     "StepSnapshot",
     "StepStatus",
     "StepView",
-    "Summary",
     "Task",
     "TaskCreated",
     "TaskLine",
     "TaskPage",
+    "TaskRunning",
     "TaskSnapshot",
     "TaskStatus",
     "TaskView",
@@ -145,7 +148,6 @@ __all__ = [
     "query_steps",
     "require_orchestrator",
     "require_sight",
-    "summarise",
     "task_from_snapshot",
     "view_line",
     "view_step",

@@ -175,7 +175,6 @@ class Config(Section, frozen=True):
         return Settings(
             default_child_timeout_ms=self.agents.default_child_timeout_ms,
             child_cancel_timeout_ms=self.agents.child_cancel_timeout_ms,
-            worker_iterations_max=self.agents.worker_iterations_max,
             task_board_token_budget=self.context.task_board_token_budget,
             task_recent_changes_limit=self.context.task_recent_changes_limit,
             task_recent_changes_window_minutes=self.context.task_recent_changes_window_minutes,

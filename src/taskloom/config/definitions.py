@@ -1,7 +1,6 @@
 """Agent definitions: Markdown files of the project, and two built-in ones."""
 
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Final, cast
 
@@ -24,7 +23,7 @@ from taskloom.config.hints import suggest
 from taskloom.config.load import read_text, resolve_script
 from taskloom.errors import ConfigError
 from taskloom.ids import ID_CHARS_MAX, is_safe_id
-from taskloom.orchestrator import AgentDefinition
+from taskloom.orchestrator import AgentDefinition, built_in_agent
 
 FILE_BYTES_MAX: Final = 262_144
 """A longer file is not a prompt."""
@@ -75,12 +74,9 @@ def find_definition(
 
 def built_in_definitions(language: Language) -> tuple[AgentDefinition, ...]:
     """Return the definitions that come with Taskloom."""
-    folder = resources.files("taskloom.config").joinpath("agents", language)
-    return tuple(
-        parse_definition(
-            folder.joinpath(f"{name}.md").read_text(encoding="utf-8"), f"built-in {name}"
-        )
-        for name in (DEFAULT_WORKER, DEFAULT_ORCHESTRATOR)
+    return (
+        built_in_agent("worker", language, DEFAULT_WORKER),
+        built_in_agent("orchestrator", language, DEFAULT_ORCHESTRATOR),
     )
 
 

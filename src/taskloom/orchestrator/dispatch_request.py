@@ -1,4 +1,4 @@
-"""A dispatch as it is asked for: read, checked, and nothing of it believed unseen."""
+"""The request of a dispatch, with every argument checked."""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -25,7 +25,7 @@ _OPTIONAL: Final = (
 
 
 class DispatchRequest(Struct, frozen=True, kw_only=True):
-    """One dispatch."""
+    """A request to run one worker on a Task."""
 
     task_id: TaskId
     instruction: str
@@ -41,13 +41,13 @@ class DispatchRequest(Struct, frozen=True, kw_only=True):
 
 
 def read_dispatch_request(value: object) -> DispatchRequest:
-    """Read what a model sent.
+    """Return the request of a model's tool call.
 
     Raises:
-        RefusedError: something is missing, unknown or of the wrong kind.
+        RefusedError: an argument is missing, unknown or of the wrong type.
     """
     given = validation.fields(value, "$", required=("task_id", "instruction"), optional=_OPTIONAL)
-    # A null is a field left out: models send them.
+    # Models send null for a field they leave out.
     given = {name: item for name, item in given.items() if item is not None}
     allowed = None
     if "allowed_step_ids" in given:

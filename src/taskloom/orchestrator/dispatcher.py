@@ -1,17 +1,18 @@
-"""Dispatch: which worker, may it, and what becomes of its run.
+"""Dispatch: choose a worker, check the request, start its run, stop it, renew its lease.
 
-The dispatcher assigns no step: runs claim. It stops runs on request, gives up those that do not
-stop in time, and renews the lease of every run that is alive, so that a lease runs out only when
-its host has died or lost the log.
+The dispatcher assigns no step: runs claim. It renews the lease of every active run, so that a lease
+expires only when its host has died or lost the log.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from taskloom.agent import context_without_run
 from taskloom.board import (
+    Actor,
     QuerySteps,
     RenewLease,
     RunOutcome,
@@ -23,55 +24,56 @@ from taskloom.board import (
 from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import RunId, TaskId
 from taskloom.orchestrator.dispatch_request import DispatchRequest
-from taskloom.orchestrator.event_bus import RunEvent, SessionEvent
-from taskloom.orchestrator.settings import Settings
+from taskloom.orchestrator.event_bus import RunEvent
+from taskloom.orchestrator.pool import Settings
 from taskloom.orchestrator.worker_run import RunReport, WorkerRun
 from taskloom.orchestrator.worker_runner import WorkerRunner
 from taskloom.orchestrator.worker_slots import WorkerSlot, WorkerSlots
 
 _NAMED_MAX: Final = 5
-_OVER_KEPT_MAX: Final = 1_000
-"""Runs that have ended and can still be asked about with wait_workers."""
+_ENDED_KEPT_MAX: Final = 1_000
+"""Ended runs that wait_workers can still report."""
+
+_CANCEL_WAIT_S: Final = 1.0
+"""How long closing waits for tasks that were cancelled."""
 
 
 class Dispatcher:
     """The worker runs of one session. Use it from one event loop."""
 
-    def __init__(
-        self, worker_runner: WorkerRunner, roster: WorkerSlots, settings: Settings
-    ) -> None:
-        """Begin with nobody at work."""
+    def __init__(self, worker_runner: WorkerRunner, slots: WorkerSlots, settings: Settings) -> None:
+        """Start without runs."""
         self.worker_runner = worker_runner
-        self.roster = roster
+        self.slots = slots
         self.settings = settings
         self.worker_runs: dict[RunId, WorkerRun] = {}
-        self.noticed: Callable[[TaskId], None] | None = None
-        """Told of every Task that workers are sent to."""
+        self.on_dispatch: Callable[[TaskId], None] | None = None
+        """Called with the Task of every dispatch."""
         self.is_closed = False
         """Whether no run may start any more."""
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._told_of_given_up: list[Callable[[], Awaitable[None]]] = []
+        self._on_abandoned: list[Callable[[], Awaitable[None]]] = []
         self._may_start = asyncio.Event()
         self._may_start.set()
 
     @property
     def is_paused(self) -> bool:
-        """Whether new runs wait; those under way go on."""
+        """Whether new runs wait; active runs continue."""
         return not self._may_start.is_set()
 
     def pause(self) -> None:
-        """Let new runs wait until `go_on`."""
+        """Let new runs wait until `resume`."""
         self._may_start.clear()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Let new runs start again."""
         self._may_start.set()
 
-    async def until_started(self) -> None:
+    async def until_resumed(self) -> None:
         """Return when new runs may start.
 
         Raises:
-            RefusedError: none may any more.
+            RefusedError: the session is being closed.
         """
         await self._may_start.wait()
         self._require_open()
@@ -80,220 +82,208 @@ class Dispatcher:
         if self.is_closed:
             raise RefusedError(
                 Code.WORKER_NOT_AVAILABLE,
-                "This session is being closed, so no worker can be started. What the board holds "
-                "stays; go on from there in the next session.",
+                "This session is being closed, so no worker can be started. The board keeps its "
+                "state; continue from it in the next session.",
             )
 
-    async def start(self, order: DispatchRequest, run_id: RunId) -> WorkerRun | RunReport:
-        """Choose a worker and start its run; if no step in scope is ready, say so instead.
+    async def start(self, request: DispatchRequest, run_id: RunId) -> WorkerRun | RunReport:
+        """Choose a worker and start its run; if no step in scope is ready, report that instead.
 
         Raises:
-            RefusedError: the dispatch cannot be; no run has started.
+            RefusedError: the request cannot be carried out; no run has started.
         """
-        await self.until_started()
+        await self.until_resumed()
         try:
-            slot, reason = self.roster.choose(order.worker_pool_id, order.worker_agent_id)
-            worker_run = self.make_worker_run(slot, order, run_id, reason)
-            slot.worker_run = (
-                worker_run  # Before the first await: of two at once, one gets the seat.
-            )
-            try:
-                idle = await self._preflight(worker_run, slot)
+            slot, reason = self.slots.choose(request.worker_pool_id, request.worker_agent_id)
+            with self.reserve(slot, request, run_id, reason) as run:
+                why_idle = await self._preflight(run, slot)
                 self._require_open()
-            except BaseException:
-                slot.worker_run = None
-                raise
         except TaskloomError as error:
-            self.tell_refused(order, run_id, error)
+            self.publish_refused(request, run_id, error)
             raise
-        if idle:
-            slot.worker_run = None
-            self.worker_runner.tell(RunEvent.STEP_CLAIM_SKIPPED, worker_run, note=idle)
+        if why_idle:
+            slot.free(run)
+            self.worker_runner.publish(RunEvent.STEP_CLAIM_SKIPPED, run, note=why_idle)
             return RunReport(
                 worker_agent_id=slot.agent_id,
                 child_run_id=None,
                 selection_reason=reason,
                 outcome="not_started",
-                note=idle,
+                note=why_idle,
             )
-        self.notice(order.task_id)
-        self.add(worker_run)
-        self._spawn(self.worker_runner.live(worker_run, slot))
-        return worker_run
+        self.admit(run)
+        self._spawn(self.worker_runner.run(run, slot))
+        return run
 
-    def notice(self, task_id: TaskId) -> None:
-        """Say that workers are sent to a Task."""
-        if self.noticed is not None:
-            self.noticed(task_id)
+    @contextmanager
+    def reserve(
+        self, slot: WorkerSlot, request: DispatchRequest, run_id: RunId, reason: str
+    ) -> Generator[WorkerRun]:
+        """Occupy a worker with a new run; free it if the block raises.
 
-    def make_worker_run(
-        self, slot: WorkerSlot, order: DispatchRequest, run_id: RunId, reason: str
-    ) -> WorkerRun:
-        """Return a run that has not begun."""
-        allowed = order.allowed_step_ids
-        actor = self.worker_runner.board.worker(
+        Nothing is awaited between choosing a worker and this, so of two dispatches at once only one
+        gets it.
+        """
+        actor = self.actor(slot, request, run_id)
+        run = WorkerRun(actor, request, reason, _allowed_tools(slot, request))
+        slot.worker_run = run
+        try:
+            yield run
+        except BaseException:
+            slot.free(run)
+            raise
+
+    def actor(self, slot: WorkerSlot, request: DispatchRequest, run_id: RunId) -> Actor:
+        """Return the actor of a worker's run, with the scope of its dispatch."""
+        allowed = request.allowed_step_ids
+        return self.worker_runner.board.worker(
             slot.agent_id,
             run_id=run_id,
-            task_id=order.task_id,
+            task_id=request.task_id,
             worker_pool_id=slot.pool_id,
             allowed_step_ids=None if allowed is None else frozenset(allowed),
         )
-        worker_run = WorkerRun(actor, order, reason)
-        worker_run.allowed_tools = _narrowed(slot, order)
-        return worker_run
 
-    def add(self, worker_run: WorkerRun) -> None:
-        """Take a run in: it has its time, its lease is renewed, and it can be stopped."""
-        self.worker_runs[worker_run.run_id] = worker_run
-        self.worker_runner.event_bus.begin_run(worker_run.run_id)
-        timeout_ms = worker_run.order.timeout_ms or self.settings.default_child_timeout_ms
-        later = asyncio.get_running_loop().call_later
-        worker_run.timers.append(
-            later(timeout_ms / 1000, self.stop, worker_run, RunOutcome.TIMEOUT, "its time was up")
-        )
-        if len(self.worker_runs) > 2 * _OVER_KEPT_MAX:
-            over = [run_id for run_id, each in self.worker_runs.items() if each.is_over]
-            for run_id in over[:-_OVER_KEPT_MAX]:
+    def admit(self, run: WorkerRun) -> None:
+        """Add a run: its time limit starts, its lease is renewed, and it can be stopped."""
+        if self.on_dispatch is not None:
+            self.on_dispatch(run.task_id)
+        self.worker_runs[run.run_id] = run
+        self.worker_runner.event_bus.begin_run(run.run_id)
+        timeout_ms = run.request.timeout_ms or self.settings.default_child_timeout_ms
+        timed_out = partial(self.stop, run, RunOutcome.TIMEOUT, "its time limit was reached")
+        run.call_later(timeout_ms / 1000, timed_out)
+        if len(self.worker_runs) > 2 * _ENDED_KEPT_MAX:
+            ended = [run_id for run_id, each in self.worker_runs.items() if each.is_ended]
+            for run_id in ended[:-_ENDED_KEPT_MAX]:
                 del self.worker_runs[run_id]
 
-    def under_way(self, task_id: TaskId | None = None) -> list[WorkerRun]:
+    def active(self, task_id: TaskId | None = None) -> list[WorkerRun]:
         """Return the runs that have not ended, of one Task or of all."""
         return [
-            worker_run
-            for worker_run in self.worker_runs.values()
-            if not worker_run.is_over and task_id in (None, worker_run.task_id)
+            run
+            for run in self.worker_runs.values()
+            if not run.is_ended and task_id in (None, run.task_id)
         ]
 
-    def stop(self, worker_run: WorkerRun, outcome: RunOutcome, why: str = "") -> None:
-        """Ask a run to stop at its next safe point; give it up when it takes too long."""
-        if worker_run.is_ending or worker_run.stop_reason is not None:
+    def stop(self, run: WorkerRun, outcome: RunOutcome, reason: str = "") -> None:
+        """Ask a run to stop at its next safe point; abandon it when that takes too long."""
+        if run.request_stop(outcome, reason):
+            self.worker_runner.publish(
+                RunEvent.CHILD_CANCEL_REQUESTED, run, reason=reason or outcome.value
+            )
+            run.call_later(
+                self.settings.child_cancel_timeout_ms / 1000, partial(self._abandon, run)
+            )
+
+    def _abandon(self, run: WorkerRun) -> None:
+        """End a run that did not stop: on the board now, its task whenever it finishes."""
+        if not run.abandon():
             return
-        worker_run.stop_reason, worker_run.why = outcome, why
-        self.worker_runner.tell(
-            RunEvent.CHILD_CANCEL_REQUESTED, worker_run, reason=why or outcome.value
+        assert run.stop_request is not None
+        self.worker_runner.publish(
+            RunEvent.CHILD_CANCEL_TIMEOUT, run, reason=run.stop_request.reason
         )
-        delay_s = self.settings.child_cancel_timeout_ms / 1000
-        later = asyncio.get_running_loop().call_later
-        worker_run.timers.append(later(delay_s, self._give_up, worker_run))
-        if worker_run.working is not None:
-            # An executor that cannot even be asked is one that does not stop.
-            with suppress(Exception):
-                worker_run.working.stop()
+        self._spawn(self._end_abandoned(run))
 
-    def _give_up(self, worker_run: WorkerRun) -> None:
-        """End a run that did not stop: on the board at once, its task whenever it obeys."""
-        if worker_run.is_ending:
-            return
-        worker_run.is_given_up = True
-        self.worker_runner.tell(RunEvent.CHILD_CANCEL_TIMEOUT, worker_run, reason=worker_run.why)
-        self._spawn(self._end_given_up(worker_run))
-        if worker_run.task is not None:
-            worker_run.task.cancel()
-
-    async def _end_given_up(self, worker_run: WorkerRun) -> None:
-        await self.worker_runner.end(worker_run, None, None)
-        for told in list(self._told_of_given_up):
-            await told()
+    async def _end_abandoned(self, run: WorkerRun) -> None:
+        await self.worker_runner.end(run, None, None)
+        for callback in list(self._on_abandoned):
+            await callback()
 
     @contextmanager
-    def told_of_given_up(self, told: Callable[[], Awaitable[None]]) -> Generator[None]:
-        """Have `told` called after the end of every run that did not stop in time."""
-        self._told_of_given_up.append(told)
+    def calls_on_abandoned(self, callback: Callable[[], Awaitable[None]]) -> Generator[None]:
+        """Await `callback` after the end of every run that is abandoned inside the block."""
+        self._on_abandoned.append(callback)
         try:
             yield
         finally:
-            self._told_of_given_up.remove(told)
+            self._on_abandoned.remove(callback)
 
-    async def wait(self, worker_runs: Iterable[WorkerRun], timeout_s: float | None = None) -> None:
-        """Return when all of these runs have ended, or the time is up."""
-        waiting = [asyncio.ensure_future(each.done.wait()) for each in worker_runs]
+    async def wait(self, runs: Iterable[WorkerRun], timeout_s: float | None = None) -> None:
+        """Return when all of these runs have ended, or after the time-out."""
+        waiting = [asyncio.ensure_future(run.wait()) for run in runs]
         if not waiting:
             return
         try:
             await asyncio.wait(waiting, timeout=timeout_s)
         finally:
-            for one in waiting:
-                one.cancel()
+            for each in waiting:
+                each.cancel()
 
-    async def renew(self) -> None:
-        """Renew the lease of every run that is alive."""
-        for worker_run in self.under_way():
-            fence = worker_run.fence
-            if (
-                worker_run.step_id is None
-                or fence is None
-                or worker_run.is_given_up
-                or worker_run.reporting
-            ):
+    def keep_leases(self) -> None:
+        """Renew the leases at a quarter of their length from now on, until `close`."""
+        self._spawn(self._keep_leases())
+
+    async def _keep_leases(self) -> None:
+        interval_s = self.worker_runner.board.rules.lease.total_seconds() / 4
+        while True:
+            await asyncio.sleep(interval_s)
+            await self.renew_leases()
+
+    async def renew_leases(self) -> None:
+        """Renew the lease of every run that holds a step."""
+        for run in self.active():
+            claim = run.renewable_claim
+            if claim is None:
                 continue
-            renewal = RenewLease(
-                task_id=worker_run.task_id, step_id=worker_run.step_id, fence=fence
-            )
+            step_id, fence = claim
+            renewal = RenewLease(task_id=run.task_id, step_id=step_id, fence=fence)
             try:
-                await self.worker_runner.board.send(renewal, worker_run.actor)
+                await self.worker_runner.board.send(renewal, run.actor)
             except RefusedError:
-                # It is lost, or it is being finished: then it has no fence in a moment.
-                if (
-                    worker_run.fence == fence
-                    and not worker_run.is_ending
-                    and not worker_run.reporting
-                ):
-                    self.stop(worker_run, RunOutcome.CANCELLED, "the step is no longer this run's")
+                # The step is lost, unless the run reported on it meanwhile.
+                if run.renewable_claim == claim:
+                    self.stop(run, RunOutcome.CANCELLED, "the run lost its step")
             except Exception:  # noqa: BLE001, S112 - one lease must not cost the others theirs
-                continue  # The disk may come back before the lease ends.
+                continue  # The disk may recover before the lease ends.
 
     async def close(self) -> None:
         """Stop every run, and return when the end of each is written."""
         self.is_closed = True
-        self._may_start.set()  # Whoever waits to start is told that nothing will.
-        while left := self.under_way():
-            for worker_run in left:
-                self.stop(worker_run, RunOutcome.CANCELLED, "its host is closing")
-            await self.wait(left)
-        lingering = [task for task in self._tasks if not task.done()]
-        for task in lingering:
+        self._may_start.set()  # Dispatches that wait to start are refused now.
+        while runs := self.active():
+            for run in runs:
+                self.stop(run, RunOutcome.CANCELLED, "its host is closing")
+            await self.wait(runs)
+        left = [task for task in self._tasks if not task.done()]
+        for task in left:
             task.cancel()
-        if lingering:
-            await asyncio.wait(lingering, timeout=1)
+        if left:
+            await asyncio.wait(left, timeout=_CANCEL_WAIT_S)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work, context=context_without_run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _preflight(self, worker_run: WorkerRun, slot: WorkerSlot) -> str:
-        """Return why there is nothing to do for a run; empty if there is.
+    async def _preflight(self, run: WorkerRun, slot: WorkerSlot) -> str:
+        """Return why there is no step for a run; empty if there is one.
 
         Raises:
             RefusedError: the Task takes no dispatch, or has no such steps.
         """
-        order, actor = worker_run.order, worker_run.actor
+        request, actor = run.request, run.actor
 
         def look(task: Task) -> str:
-            worker_run.task_title = task.title
+            run.task_title = task.title
             _check_dispatchable(task)
-            _check_steps(task, order)
+            _check_steps(task, request)
             ready = QuerySteps(task_id=task.task_id, statuses=(StepStatus.READY,), limit=1)
-            return "" if query_steps(task, ready, actor).steps else _why_idle(task, order, slot)
+            return "" if query_steps(task, ready, actor).steps else _why_idle(task, request, slot)
 
-        return await self.worker_runner.board.read(order.task_id, look, actor)
+        return await self.worker_runner.board.read(request.task_id, look, actor)
 
-    def tell_refused(
-        self, order: DispatchRequest, run_id: RunId | None, error: TaskloomError
+    def publish_refused(
+        self, request: DispatchRequest, run_id: RunId | None, error: TaskloomError
     ) -> None:
-        """Publish that a dispatch could not be."""
-        board, event_bus = self.worker_runner.board, self.worker_runner.event_bus
-        if event_bus.has_listeners:
-            event_bus.publish(
-                SessionEvent(
-                    event_type=RunEvent.WORKER_DISPATCH_FAILED.value,
-                    session_id=board.session_id,
-                    at=board.clock.now(),
-                    task_id=order.task_id,
-                    run_id=run_id,
-                    payload={"error": error.as_dict()},
-                )
-            )
+        """Publish that a request was refused."""
+        self.worker_runner.publish_event(
+            RunEvent.WORKER_DISPATCH_FAILED,
+            task_id=request.task_id,
+            run_id=run_id,
+            payload={"error": error.as_dict()},
+        )
 
 
 def _check_dispatchable(task: Task) -> None:
@@ -313,36 +303,36 @@ def _check_dispatchable(task: Task) -> None:
         )
 
 
-def _check_steps(task: Task, order: DispatchRequest) -> None:
-    unknown = [one for one in order.allowed_step_ids or () if one not in task.steps]
+def _check_steps(task: Task, request: DispatchRequest) -> None:
+    unknown = [one for one in request.allowed_step_ids or () if one not in task.steps]
     if unknown:
         raise RefusedError(
             Code.VALIDATION_ERROR,
             f"$.allowed_step_ids names steps that Task {task.task_id!r} does not have: "
-            f"{', '.join(unknown[:_NAMED_MAX])}. task_query_steps shows which there are.",
+            f"{', '.join(unknown[:_NAMED_MAX])}. task_query_steps shows its steps.",
             {"path": "$.allowed_step_ids", "unknown_step_ids": unknown[:50]},
         )
 
 
-def _narrowed(slot: WorkerSlot, order: DispatchRequest) -> frozenset[str]:
+def _allowed_tools(slot: WorkerSlot, request: DispatchRequest) -> frozenset[str]:
     """Return the working tools of a run: the worker's, or fewer."""
-    if order.allowed_tools is None:
+    if request.allowed_tools is None:
         return slot.tools
-    beyond = [name for name in order.allowed_tools if name not in slot.tools]
+    beyond = [name for name in request.allowed_tools if name not in slot.tools]
     if beyond:
         known = ", ".join(sorted(slot.tools)) or "none"
         raise RefusedError(
             Code.VALIDATION_ERROR,
             f"$.allowed_tools names {beyond[0]!r}, which worker {slot.agent_id!r} does not have; a "
-            f"dispatch can only narrow its tools. They are: {known}.",
+            f"dispatch can only narrow its tools. Its tools: {known}.",
             {"path": "$.allowed_tools", "unknown_tools": beyond[:50]},
         )
-    return frozenset(order.allowed_tools)
+    return frozenset(request.allowed_tools)
 
 
-def _why_idle(task: Task, order: DispatchRequest, slot: WorkerSlot) -> str:
-    """Say why no step in scope is ready, with the steps that are in the way."""
-    named = order.allowed_step_ids
+def _why_idle(task: Task, request: DispatchRequest, slot: WorkerSlot) -> str:
+    """Return why no step in scope is ready, with what the named steps wait for."""
+    named = request.allowed_step_ids
     if named is None:
         return (
             f"No step of pool {slot.pool_id!r} is ready, so no worker was started. "

@@ -28,6 +28,9 @@ _OUTPUT_MAX: Final = 500
 _RUNS_MAX: Final = 200
 """Ended runs whose output is kept; their transcripts hold the rest."""
 
+ORCHESTRATOR: Final[RunId] = "orchestrator"
+"""The run id of the Orchestrator's own run, for `output`, `message` and `stop`."""
+
 RunOutput: TypeAlias = Event | str
 """What a run emits: an event of an agent, or a line of text."""
 

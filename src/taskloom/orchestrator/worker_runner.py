@@ -1,13 +1,13 @@
-"""The life of one worker run: it works, and its end is written down whatever happens.
+"""Carries out one worker run and writes its end on the board, whatever happens.
 
-A chat-model agent claims by itself with its Task tools; for every other executor core claims the
-first ready step in scope, starts it, and completes or fails it.
+A chat-model agent claims its step itself with its Task tools. For every other executor the runner
+claims the first ready step in scope, starts it, and completes or fails it.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from taskloom.agent import Tool
 from taskloom.board import (
@@ -22,14 +22,16 @@ from taskloom.board import (
 )
 from taskloom.board.views import view_step
 from taskloom.errors import Code, RefusedError, TaskloomError
-from taskloom.ids import StepId
-from taskloom.orchestrator.errors import error_of, shielded, short
+from taskloom.ids import AgentId, RunId, StepId, TaskId
+from taskloom.orchestrator.errors import InvalidResultError, error_dict, result_text
 from taskloom.orchestrator.event_bus import EventBus, RunEvent, RunOutput, SessionEvent
-from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
-from taskloom.orchestrator.executors.result_check import InvalidResultError, read_result
+from taskloom.orchestrator.executors.executor import Emit, Job, Outcome, read_result
 from taskloom.orchestrator.worker_run import RunReport, WorkerRun
 from taskloom.orchestrator.worker_slots import WorkerSlot
 from taskloom.runtime import Board
+
+CLAIM_LOST: Final = (Code.STEP_ALREADY_CLAIMED, Code.STEP_NOT_READY)
+"""Why a step that was ready cannot be claimed: another run was faster."""
 
 _OUTCOMES: Final = {
     RunOutcome.FINISHED: "completed",
@@ -38,12 +40,32 @@ _OUTCOMES: Final = {
     RunOutcome.CANCELLED: "cancelled",
 }
 
+_END_EVENTS: Final = {
+    RunOutcome.FINISHED: RunEvent.CHILD_COMPLETED,
+    RunOutcome.CANCELLED: RunEvent.CHILD_CANCELLED,
+}
+
 MakeTaskTools: TypeAlias = Callable[[WorkerRun], Sequence[Tool]]
 MakeBoardText: TypeAlias = Callable[[WorkerRun], Callable[[], Awaitable[str]]]
 
+_T = TypeVar("_T")
+
+
+async def shielded(work: Awaitable[_T]) -> _T:
+    """Await something to its end, even while this task is being cancelled."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            continue  # The caller re-raises its own cancellation afterwards.
+        except Exception:  # noqa: BLE001 - it is raised again below
+            break
+    return task.result()
+
 
 class WorkerRunner:
-    """Runs workers on a board, one call of `live` for each run."""
+    """Runs workers on a board; `run` is one run from its start to its end."""
 
     def __init__(
         self,
@@ -59,60 +81,51 @@ class WorkerRunner:
         self.event_bus = event_bus
         self._task_tools = task_tools
         self._board_text = board_text
-        self._transcripts = transcripts
+        self.transcripts = transcripts
 
-    async def live(self, run: WorkerRun, slot: WorkerSlot, step: StepView | None = None) -> None:
-        """Let a run live, from here to its end; `step` is one that was claimed for it already."""
-        task = run.task = asyncio.current_task()
+    async def run(self, run: WorkerRun, slot: WorkerSlot, step: StepView | None = None) -> None:
+        """Carry a run out to its end; `step` is one that was claimed for it already."""
+        task = asyncio.current_task()
         assert task is not None
-        self._seat(run, slot)
+        run.start(task)
+        slot.worker_run = run
         if self.event_bus.has_listeners:
-            self.tell(RunEvent.CHILD_CREATED, run, worker_pool_id=slot.pool_id)
-            self.tell(RunEvent.WORKER_DISPATCHED, run, selection=run.selection_reason)
+            self.publish(RunEvent.CHILD_CREATED, run, worker_pool_id=slot.pool_id)
+            self.publish(RunEvent.WORKER_DISPATCHED, run, selection=run.selection_reason)
         outcome: Outcome | None = None
         failure: BaseException | None = None
         try:
             outcome = await self._work(run, slot, step)
         except asyncio.CancelledError as cancelled:
             failure = cancelled
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a worker's run has an end, whatever it raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a worker raises ends its run
             failure = error
-            if _is_lost(error) and run.stop_reason is None:
-                # Core's own write came too late: the run did nothing wrong.
-                run.stop_reason, run.why = RunOutcome.CANCELLED, str(error)
+            if _is_lost(error):
+                # The step was lost before the result was written: the worker did nothing wrong.
+                run.request_stop(RunOutcome.CANCELLED, str(error))
         from_outside = isinstance(failure, asyncio.CancelledError) and task.cancelling() > 0
-        if run.is_given_up:
+        if run.is_abandoned:
             # Its end is written already; the cancellation was meant for the worker alone.
-            _free(run, slot)
+            slot.free(run)
             while task.cancelling():
                 task.uncancel()
             return
-        if from_outside and run.stop_reason is None:
-            run.stop_reason = RunOutcome.CANCELLED
+        if from_outside:
+            run.request_stop(RunOutcome.CANCELLED, "")
         try:
-            if failure is None:
-                await self.end(run, outcome, None)
-            else:
-                await shielded(self.end(run, outcome, failure))
+            # With a completed step there is nothing left to write, so nothing can be cut short.
+            ending = self.end(run, outcome, failure, slot)
+            await (ending if run.step_status is StepStatus.COMPLETED else shielded(ending))
         finally:
-            _free(run, slot)
+            slot.free(run)
         if from_outside:
             assert failure is not None
             raise failure
 
-    def _seat(self, run: WorkerRun, slot: WorkerSlot) -> None:
-        slot.worker_run = run
-
-        def release() -> None:
-            if not run.is_given_up:
-                _free(run, slot)
-
-        run.release = release
-
     async def _work(self, run: WorkerRun, slot: WorkerSlot, step: StepView | None) -> Outcome:
         executor = slot.worker.executor
-        if run.stop_reason is not None and step is None:
-            return Outcome(text="It was stopped before it began.")
+        if run.stop_request is not None and step is None:
+            return Outcome(text="The run was stopped before it started.")
         if not executor.claims and step is None:
             step = await self._claim_first(run)
             if step is None:
@@ -128,12 +141,10 @@ class WorkerRunner:
             await self.board.send(starting, run.actor)
             if step.depends_on_step_ids:
                 inputs = await self.inputs(run, step)
-        working = executor.begin(self._job(run, slot, step, inputs), self._emit(run))
-        run.working = working
-        if run.stop_reason is not None:
-            working.stop()
-        outcome = await working.result()
-        if step is not None and run.stop_reason is None:
+        handle = executor.begin(self._job(run, slot, step, inputs), self._emit(run))
+        run.attach(handle)
+        outcome = await handle.result()
+        if step is not None and run.stop_request is None:
             await self._complete(run, step, outcome)
         return outcome
 
@@ -144,8 +155,8 @@ class WorkerRunner:
         step: StepView | None,
         inputs: Mapping[StepId, str],
     ) -> Job:
-        order, claims = run.order, slot.worker.executor.claims
-        transcript = self._transcripts
+        request, claims = run.request, slot.worker.executor.claims
+        transcripts = self.transcripts
         return Job(
             run_id=run.run_id,
             worker_agent_id=run.agent_id,
@@ -153,37 +164,37 @@ class WorkerRunner:
             task_id=run.task_id,
             task_title=run.task_title,
             worker_pool_id=slot.pool_id,
-            instruction=order.instruction,
-            context=order.context,
-            constraints=order.constraints,
-            allowed_step_ids=order.allowed_step_ids,
-            expected_output_schema=order.expected_output_schema,
+            instruction=request.instruction,
+            context=request.context,
+            constraints=request.constraints,
+            allowed_step_ids=request.allowed_step_ids,
+            expected_output_schema=request.expected_output_schema,
             allowed_tools=run.allowed_tools,
             step=step,
             inputs=inputs,
             task_tools=self._task_tools(run) if claims else (),
             board_text=self._board_text(run) if claims else None,
-            transcript=transcript / f"{run.run_id}.jsonl" if transcript is not None else None,
+            transcript=transcripts / f"{run.run_id}.jsonl" if transcripts is not None else None,
         )
 
     def _emit(self, run: WorkerRun) -> Emit:
         event_bus, run_id = self.event_bus, run.run_id
 
-        async def emit(said: RunOutput) -> None:
-            event_bus.publish_output(run_id, said)
+        async def emit(output: RunOutput) -> None:
+            event_bus.publish_output(run_id, output)
 
         return emit
 
     async def claim(self, run: WorkerRun, step_id: StepId) -> StepView:
-        """Claim a step for a run, and keep what its later writes must carry.
+        """Claim a step for a run.
 
         Raises:
-            RefusedError: the step is not to be had.
+            RefusedError: the step cannot be claimed.
         """
-        claiming = ClaimStep(task_id=run.task_id, step_id=step_id)
-        receipt = await self.board.send(claiming, run.actor)
+        command = ClaimStep(task_id=run.task_id, step_id=step_id)
+        receipt = await self.board.send(command, run.actor)
         assert receipt.step is not None
-        run.step_id, run.fence = step_id, receipt.fence
+        run.set_claim(step_id, receipt.fence)
         return receipt.step
 
     async def inputs(self, run: WorkerRun, step: StepView) -> dict[StepId, str]:
@@ -201,9 +212,9 @@ class WorkerRunner:
             try:
                 return await self.claim(run, step.step_id)
             except RefusedError as refused:
-                if refused.code not in (Code.STEP_ALREADY_CLAIMED, Code.STEP_NOT_READY):
+                if refused.code not in CLAIM_LOST:
                     raise
-                self.tell(RunEvent.STEP_CLAIM_SKIPPED, run, code=refused.code.value)
+                self.publish(RunEvent.STEP_CLAIM_SKIPPED, run, code=refused.code.value)
         return None
 
     async def _complete(self, run: WorkerRun, step: StepView, outcome: Outcome) -> None:
@@ -211,68 +222,80 @@ class WorkerRunner:
             task_id=run.task_id,
             step_id=step.step_id,
             status=StepStatus.COMPLETED,
-            result_summary=short(outcome.text),
+            result_summary=result_text(outcome.text),
             artifact_ids=outcome.artifact_ids or None,
             fence=run.fence,
         )
-        run.reporting += 1
-        try:
+        with run.reporting():
             await self.board.send(done, run.actor)
-            run.fence = None
-        finally:
-            run.reporting -= 1
-        run.step_status, run.step_result = StepStatus.COMPLETED, done.result_summary
+            run.end_claim()
+        run.set_step(step.step_id, StepStatus.COMPLETED, done.result_summary)
 
     async def end(
-        self, run: WorkerRun, outcome: Outcome | None, failure: BaseException | None
+        self,
+        run: WorkerRun,
+        outcome: Outcome | None,
+        failure: BaseException | None,
+        slot: WorkerSlot | None = None,
     ) -> None:
-        """Write down how a run ended: first on the board, then for whoever waits. Once."""
-        if run.is_ending:
-            return
-        run.is_ending = True
-        run.drop_timers()
-        how = run.stop_reason or (RunOutcome.FAILED if failure else RunOutcome.FINISHED)
-        try:
-            trouble: TaskloomError | None = None
-            if not run.keeps_step and run.step_status is not StepStatus.COMPLETED:
-                trouble = await self.let_go(run, how, failure)
-            run.ending = await self._ending(run, how, outcome, failure or trouble)
-        except Exception as error:  # noqa: BLE001 - whoever waits must hear of an end
-            run.ending = _without_outcome(run, how, failure or error)
-        finally:
-            run.ending = run.ending or _without_outcome(run, how, failure)
-            run.fence = None
-            if run.release is not None:
-                run.release()  # First of all: who hears of the end may dispatch again.
-            self.event_bus.end_run(run.run_id)
-            run.done.set()
-        self._tell_end(run, how)
+        """Write a run's end on the board, then let those who wait for it continue. Once.
 
-    async def let_go(
+        `slot` is freed before anything else learns of the end, so that it can be dispatched again.
+        """
+        if not run.begin_end():
+            return
+        how = RunOutcome.FAILED if failure else RunOutcome.FINISHED
+        if run.stop_request is not None:
+            how = run.stop_request.outcome
+        report: RunReport | None = None
+        try:
+            write_error: TaskloomError | None = None
+            if not run.leaves_step and run.step_status is not StepStatus.COMPLETED:
+                write_error = await self.release_step(run, how, failure)
+            report = await self._report(run, how, outcome, failure or write_error)
+        except Exception as error:  # noqa: BLE001 - every run gets a report
+            failure = failure or error
+        finally:
+            report = report or run.make_report(_OUTCOMES[how], failure)
+            run.finish(report)
+            if slot is not None:
+                slot.free(run)
+            self.event_bus.end_run(run.run_id)
+            run.notify()
+        status = report.step_status
+        self.publish(
+            _END_EVENTS.get(how, RunEvent.CHILD_FAILED),
+            run,
+            outcome=report.outcome,
+            step_status=status.value if status is not None else None,
+            error=report.error,
+        )
+
+    async def release_step(
         self, run: WorkerRun, how: RunOutcome, failure: BaseException | None
     ) -> TaskloomError | None:
-        """Fail the step that the run still holds; return what kept that from being written."""
+        """Fail the step that the run still holds; return the error if that cannot be written."""
         try:
             if how is RunOutcome.FAILED and run.fence is not None and failure is not None:
-                # The reason is a word of the log; what was raised goes beside it.
+                # The reason is a fixed word of the log; the exception's text is the result.
                 failed = UpdateStep(
                     task_id=run.task_id,
                     step_id=run.step_id or "",
                     status=StepStatus.FAILED,
                     reason=how.value,
-                    result_summary=short(str(error_of(failure)["message"])),
+                    result_summary=result_text(str(error_dict(failure)["message"])),
                     fence=run.fence,
                 )
                 await self.board.send(failed, run.actor)
             else:
                 await self.board.send(EndRun(task_id=run.task_id, outcome=how), run.actor)
         except RefusedError:
-            return None  # It no longer held anything, or the Task is over.
+            return None  # The run holds no step any more, or the Task has ended.
         except TaskloomError as error:
-            return error  # The lease will run out, and the step comes back by itself.
+            return error  # The step becomes ready again when its lease expires.
         return None
 
-    async def _ending(
+    async def _report(
         self,
         run: WorkerRun,
         how: RunOutcome,
@@ -280,33 +303,21 @@ class WorkerRunner:
         failure: BaseException | None,
     ) -> RunReport:
         if run.step_status is not StepStatus.COMPLETED:
-            await self._look_at_step(run)
-        error = error_of(failure) if failure is not None else None
+            await self._read_step(run)
         result: Any = None
+        error: dict[str, Any] | None = None
         if outcome is not None:
             result = {"text": outcome.text}
             if outcome.data is not None:
                 result["data"] = outcome.data
-            error = self._check_result(run, outcome, result) or error
-        return RunReport(
-            worker_agent_id=run.agent_id,
-            child_run_id=run.run_id,
-            selection_reason=run.selection_reason,
-            claimed_step_id=run.step_id,
-            step_status=run.step_status,
-            step_result_summary=run.step_result,
-            no_step_claimed=run.step_id is None,
-            worker_result=result,
-            outcome=_OUTCOMES[how],
-            error=error,
-            note=run.why,
-        )
+            error = self._check_result(run, outcome, result)
+        return run.make_report(_OUTCOMES[how], failure, result, error)
 
-    async def _look_at_step(self, run: WorkerRun) -> None:
-        """Take the step's state from the board: its word stands, not the worker's."""
+    async def _read_step(self, run: WorkerRun) -> None:
+        """Take the step's state from the board, which decides, not the worker."""
 
         def look(task: Task) -> StepView | None:
-            # By the run, not by what it knows: it may have been cancelled inside its claim.
+            # By the run's id: it may have been cancelled inside its claim.
             step = task.steps.get(task.claims.get(run.run_id, ""))
             return view_step(step) if step is not None else None
 
@@ -315,80 +326,63 @@ class WorkerRunner:
         except TaskloomError:
             return
         if step is not None:
-            run.step_id = step.step_id
-            run.step_status, run.step_result = step.status, step.result_summary
+            run.set_step(step.step_id, step.status, step.result_summary)
 
     def _check_result(
         self, run: WorkerRun, outcome: Outcome, result: dict[str, Any]
     ) -> dict[str, Any] | None:
-        schema = run.order.expected_output_schema
+        schema = run.request.expected_output_schema
         if schema is None:
             return None
         try:
             result["data"] = read_result(outcome.text, outcome.data, schema)
-        except InvalidResultError as wrong:
-            self.tell(RunEvent.CHILD_SCHEMA_FAILED, run, error=str(wrong))
+        except InvalidResultError as invalid:
+            self.publish(RunEvent.CHILD_SCHEMA_FAILED, run, error=invalid.message)
             return {
-                "code": Code.VALIDATION_ERROR.value,
-                "message": f"The worker's result does not fit expected_output_schema: {wrong}. "
-                "Its text is in worker_result; read that, or dispatch again.",
+                "code": invalid.code.value,
+                "message": "The worker's result does not match expected_output_schema: "
+                f"{invalid.message}. Its text is in worker_result; read that, or dispatch again.",
                 "details": {"reason": RunEvent.CHILD_SCHEMA_FAILED.value},
             }
         return None
 
-    def tell(self, event: RunEvent, run: WorkerRun, **payload: Any) -> None:
+    def publish(self, event: RunEvent, run: WorkerRun, **payload: Any) -> None:
         """Publish an event about a run."""
+        self.publish_event(
+            event,
+            task_id=run.task_id,
+            step_id=run.step_id,
+            agent_id=run.agent_id,
+            run_id=run.run_id,
+            payload=payload,
+        )
+
+    def publish_event(
+        self,
+        event: RunEvent,
+        *,
+        task_id: TaskId,
+        step_id: StepId | None = None,
+        agent_id: AgentId | None = None,
+        run_id: RunId | None = None,
+        payload: dict[str, Any],
+    ) -> None:
+        """Publish an event of the session, if anything listens."""
         if self.event_bus.has_listeners:
             self.event_bus.publish(
                 SessionEvent(
                     event_type=event.value,
-                    session_id=run.actor.session_id,
+                    session_id=self.board.session_id,
                     at=self.board.clock.now(),
-                    task_id=run.task_id,
-                    step_id=run.step_id,
-                    agent_id=run.agent_id,
-                    run_id=run.run_id,
+                    task_id=task_id,
+                    step_id=step_id,
+                    agent_id=agent_id,
+                    run_id=run_id,
                     payload=payload,
                 )
             )
 
-    def _tell_end(self, run: WorkerRun, how: RunOutcome) -> None:
-        ending = run.ending
-        if ending is None or not self.event_bus.has_listeners:
-            return
-        events = {
-            RunOutcome.FINISHED: RunEvent.CHILD_COMPLETED,
-            RunOutcome.CANCELLED: RunEvent.CHILD_CANCELLED,
-        }
-        status = ending.step_status.value if ending.step_status is not None else None
-        self.tell(
-            events.get(how, RunEvent.CHILD_FAILED),
-            run,
-            outcome=ending.outcome,
-            step_status=status,
-            error=ending.error,
-        )
-
-
-def _without_outcome(run: WorkerRun, how: RunOutcome, failure: BaseException | None) -> RunReport:
-    return RunReport(
-        worker_agent_id=run.agent_id,
-        child_run_id=run.run_id,
-        selection_reason=run.selection_reason,
-        claimed_step_id=run.step_id,
-        step_status=run.step_status,
-        no_step_claimed=run.step_id is None,
-        outcome=_OUTCOMES[how],
-        error=error_of(failure) if failure is not None else None,
-        note=run.why,
-    )
-
-
-def _free(run: WorkerRun, slot: WorkerSlot) -> None:
-    if slot.worker_run is run:
-        slot.worker_run = None
-
 
 def _is_lost(error: BaseException) -> bool:
-    """Tell whether the step or its whole Task is no longer the run's to write."""
+    """Return whether the step or its whole Task can no longer be written by the run."""
     return isinstance(error, RefusedError) and error.code in (Code.LEASE_LOST, Code.TASK_TERMINAL)

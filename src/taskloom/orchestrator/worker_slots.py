@@ -1,4 +1,4 @@
-"""Who can work: the workers in configured order, and which of them is free."""
+"""The workers of a session in configured order, and which of them are idle."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,16 +20,16 @@ class WorkerInfo(Struct, frozen=True, kw_only=True):
     description: str
     tags: tuple[str, ...]
     status: str
-    """`idle`, `busy`, or `unavailable`: it was told to stop and has not obeyed."""
+    """`idle`, `busy`, or `unavailable`: its last run ended on the board and does not stop."""
 
 
 class WorkerSlot:
-    """One worker's place. Its agent id is its worker id: stable, and readable on the board."""
+    """One worker and the run that occupies it. Its worker id is its agent id on the board."""
 
     __slots__ = ("agent_id", "pool_id", "worker", "worker_run")
 
     def __init__(self, agent_id: AgentId, pool_id: PoolId, worker: Worker) -> None:
-        """Begin idle."""
+        """Start idle."""
         self.agent_id = agent_id
         self.pool_id = pool_id
         self.worker = worker
@@ -37,14 +37,19 @@ class WorkerSlot:
 
     @property
     def status(self) -> str:
-        """`idle`, `busy`, or `unavailable`: its last run was given up but has not ended."""
+        """`idle`, `busy`, or `unavailable`; see `WorkerInfo`."""
         if self.worker_run is None:
             return "idle"
-        return "unavailable" if self.worker_run.is_over else "busy"
+        return "unavailable" if self.worker_run.is_ended else "busy"
+
+    def free(self, run: WorkerRun) -> None:
+        """Make the worker idle, if this run occupies it."""
+        if self.worker_run is run:
+            self.worker_run = None
 
     @property
     def tools(self) -> frozenset[str]:
-        """The working tools its runs are given, unless a dispatch narrows them."""
+        """The working tools of its runs, unless a dispatch narrows them."""
         tools = frozenset(self.worker.executor.tools)
         if self.worker.definition.tools is not None:
             tools &= frozenset(self.worker.definition.tools)
@@ -65,7 +70,7 @@ class WorkerSlot:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return the seat as `list_workers` shows it."""
+        """Return the worker as `list_workers` shows it."""
         definition, worker_run = self.worker.definition, self.worker_run
         shown: dict[str, Any] = {
             "worker_agent_id": self.agent_id,
@@ -86,7 +91,7 @@ class WorkerSlots:
     """All workers of a session."""
 
     def __init__(self, pools: Sequence[Pool], default_pool: PoolId) -> None:
-        """Check the pools and seat everybody.
+        """Check the pools and make a slot for each worker.
 
         Raises:
             ConfigError: a pool or a worker cannot be used.
@@ -94,23 +99,23 @@ class WorkerSlots:
         check_pools(pools)
         self._default = default_pool
         self._pools = {pool.pool_id: pool for pool in pools}
-        self._seats = [
+        self._slots = [
             WorkerSlot(worker_id, pool.pool_id, worker)
             for pool in pools
             for worker_id, worker in named_workers(pool)
         ]
 
     def __iter__(self) -> Iterator[WorkerSlot]:
-        """Walk the seats in configured order."""
-        return iter(self._seats)
+        """Iterate in configured order."""
+        return iter(self._slots)
 
     @property
     def pool_ids(self) -> list[PoolId]:
-        """The pools there are."""
+        """The ids of the pools."""
         return list(self._pools)
 
     def of_pool(self, pool_id: PoolId) -> list[WorkerSlot]:
-        """Return the seats of one pool.
+        """Return the slots of one pool.
 
         Raises:
             RefusedError: there is no such pool.
@@ -122,10 +127,10 @@ class WorkerSlots:
                 f"There is no worker pool {pool_id!r}. Pools: {known}.",
                 {"worker_pool_id": pool_id, "worker_pool_ids": list(self._pools)},
             )
-        return [slot for slot in self._seats if slot.pool_id == pool_id]
+        return [slot for slot in self._slots if slot.pool_id == pool_id]
 
     def choose(self, pool_id: PoolId | None, agent_id: AgentId | None) -> tuple[WorkerSlot, str]:
-        """Return the named worker, or the first idle one of the pool, and why it was taken.
+        """Return the named worker, or the first idle one of the pool, and the reason for it.
 
         Raises:
             RefusedError: there is no such worker, or it is busy, or all are.
@@ -141,11 +146,11 @@ class WorkerSlots:
             Code.WORKER_POOL_BUSY,
             f"All {len(slots)} workers of pool {pool_id!r} are busy. Wait for one with "
             "wait_workers, or cancel one with cancel_worker.",
-            {"worker_pool_id": pool_id, "busy_run_ids": [_run_of(slot) for slot in slots]},
+            {"worker_pool_id": pool_id, "busy_run_ids": [_run_id(slot) for slot in slots]},
         )
 
     def _named(self, pool_id: PoolId | None, agent_id: AgentId) -> WorkerSlot:
-        slots = self._seats if pool_id is None else self.of_pool(pool_id)
+        slots = self._slots if pool_id is None else self.of_pool(pool_id)
         for slot in slots:
             if slot.agent_id != agent_id:
                 continue
@@ -154,16 +159,16 @@ class WorkerSlots:
                     Code.WORKER_BUSY,
                     f"Worker {agent_id!r} is {slot.status}. Wait for it with wait_workers, or "
                     "leave worker_agent_id out to take any idle one.",
-                    {"worker_agent_id": agent_id, "current_run_id": _run_of(slot)},
+                    {"worker_agent_id": agent_id, "current_run_id": _run_id(slot)},
                 )
             return slot
         where = f" in pool {pool_id!r}" if pool_id is not None else ""
         raise RefusedError(
             Code.WORKER_NOT_AVAILABLE,
-            f"There is no worker {agent_id!r}{where}. list_workers shows who there is.",
+            f"There is no worker {agent_id!r}{where}. list_workers shows the workers.",
             {"worker_agent_id": agent_id, "worker_pool_id": pool_id},
         )
 
 
-def _run_of(slot: WorkerSlot) -> str | None:
+def _run_id(slot: WorkerSlot) -> str | None:
     return slot.worker_run.run_id if slot.worker_run is not None else None

@@ -21,12 +21,19 @@ from taskloom.runtime.log_reader import (
     restore,
     verify,
 )
-from taskloom.runtime.open import STATE_DIR, open_board, open_board_sync, session_dir
+from taskloom.runtime.open import (
+    DEFAULT_SESSION,
+    STATE_DIR,
+    open_board,
+    open_board_sync,
+    session_dir,
+)
 from taskloom.runtime.sync_board import SyncBoard
 from taskloom.runtime.task_writer import TaskWriter
 from taskloom.runtime.task_writers import TaskWriters
 
 __all__ = [
+    "DEFAULT_SESSION",
     "STATE_DIR",
     "Board",
     "Claim",

@@ -13,6 +13,7 @@ from taskloom.runtime.sync_board import SyncBoard
 from taskloom.runtime.task_writers import TaskWriters
 
 DEFAULT_SESSION: Final[SessionId] = "default"
+"""The session of a board that is opened without one."""
 STATE_DIR: Final = ".taskloom"
 """The directory of a project in which its boards and sessions are."""
 

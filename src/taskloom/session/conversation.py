@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from taskloom.agent import Language, Message, unknown_outcome
+from taskloom.agent import Language, Message, Result, unknown_outcome
 from taskloom.agent.journal import read_journal
 from taskloom.session.directory import SessionDirectory
 from taskloom.session.transcript import (
@@ -132,6 +132,14 @@ class Conversation:
         self.messages = list(messages)
         return records
 
+    def turn_result(self, journal: Path) -> Result:
+        """Return how far a journalled turn has come.
+
+        Raises:
+            JournalError: the journal is damaged, or a process has it open.
+        """
+        return read_journal(journal, self._language)
+
     def add_interrupted_turn(self) -> list[Record]:
         """Record a turn that a killed process left unfinished; return its records, if any.
 
@@ -144,7 +152,7 @@ class Conversation:
         journal = self.unfinished_turn()
         if journal is None:
             return []
-        result = read_journal(journal, self._language)
+        result = self.turn_result(journal)
         return self.add_turn(journal, result.messages, result.stop_reason)
 
 

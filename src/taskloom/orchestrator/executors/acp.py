@@ -1,8 +1,7 @@
-"""Steps carried out by another agent, over the Agent Client Protocol on standard streams.
+"""A worker that is another agent, over the Agent Client Protocol on standard streams.
 
-Needs the extra `acp`. Each run starts the agent anew and gives it one prompt; what it says is the
-result. It is offered neither files nor terminals of ours: it has its own. What it asks permission
-for goes to `permit`.
+Needs the extra `acp`. Each run starts the agent's process and sends it one prompt; its last message
+is the result. It uses its own file and terminal access; `permit` answers its permission requests.
 """
 
 import asyncio
@@ -27,31 +26,23 @@ from acp.schema import (
 )
 
 from taskloom.agent.workspace import program_environment
-from taskloom.errors import Code, TaskloomError
+from taskloom.orchestrator.errors import AcpWorkerError
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
 
 _TEXT_CHARS: Final = 200_000
-"""Of what an agent says in one run; the rest is told and not kept."""
+"""How much text of one run is kept for the result; all of it is emitted."""
 
 PermitTitle: TypeAlias = Callable[[str], Awaitable[bool]]
-"""Says yes or no to what the agent wants to do, in the agent's own words."""
-
-
-class AcpWorkerError(TaskloomError):
-    """The other agent did not do it."""
-
-    def __init__(self, message: str, **details: object) -> None:
-        """Raise with the code `tool_error`."""
-        super().__init__(Code.TOOL_ERROR, message, details)
+"""Answers a permission request, which is described in the agent's own words."""
 
 
 async def refuse_title(_: str) -> bool:
-    """Say no: what holds until somebody gives the executor a `permit`."""
+    """Refuse every request: the default of `permit`."""
     return False
 
 
 class AcpExecutor:
-    """An `Executor` that hands each step to an agent that speaks ACP."""
+    """An `Executor` that gives each step to an agent that speaks ACP."""
 
     claims = False
     tools: Sequence[str] = ()
@@ -66,8 +57,8 @@ class AcpExecutor:
     ) -> None:
         """Name the program and the directory it works in.
 
-        `env` is added to the environment of this process; other agents need their own keys, so
-        give them what they need by name.
+        `env` is added to the environment of this process without its keys and tokens: an agent
+        that needs a key gets it here.
         """
         if not command:
             raise ValueError("command must name a program")
@@ -77,12 +68,12 @@ class AcpExecutor:
         self._permit = permit
 
     def begin(self, job: Job, emit: Emit) -> "_AcpRun":
-        """Make ready for one run."""
+        """Return a run that has not started."""
         return _AcpRun(self._command, self._cwd, self._env, self._permit, job, emit)
 
 
 class _AcpRun:
-    """One run, and the client that the other agent talks to."""
+    """One run, and the ACP client of the agent."""
 
     def __init__(
         self,
@@ -99,7 +90,7 @@ class _AcpRun:
         self._permit = permit
         self._job = job
         self._emit = emit
-        self._said: list[str] = []
+        self._text: list[str] = []
         self._size = 0
         self._stopping = asyncio.Event()
 
@@ -110,14 +101,14 @@ class _AcpRun:
         program, *arguments = self._command
         try:
             async with spawn_agent_process(
-                cast("Any", self),  # A client by shape: what it lacks is not offered.
+                cast("Any", self),  # A client by shape; it announces no further capability.
                 program,
                 *arguments,
                 env=self._env,
                 cwd=self._cwd,
                 transport_kwargs={"stderr": asyncio.subprocess.DEVNULL},
             ) as (connection, _):
-                return await self._turn(connection)
+                return await self._prompt_turn(connection)
         except FileNotFoundError as error:
             raise AcpWorkerError(f"There is no program {program!r}: {error}") from error
         except RequestError as error:
@@ -125,7 +116,7 @@ class _AcpRun:
         except ConnectionError as error:
             raise AcpWorkerError(f"{program} ended in the middle of the step: {error}") from error
 
-    async def _turn(self, connection: Any) -> Outcome:
+    async def _prompt_turn(self, connection: Any) -> Outcome:
         await connection.initialize(
             protocol_version=PROTOCOL_VERSION,
             client_capabilities=ClientCapabilities(),
@@ -151,21 +142,21 @@ class _AcpRun:
             raise AcpWorkerError(
                 f"The agent stopped: {answer.stop_reason}.", stop_reason=str(answer.stop_reason)
             )
-        return Outcome(text="".join(self._said).strip())
+        return Outcome(text="".join(self._text).strip())
 
-    # What the other agent may ask of its client.
+    # Requests of the agent to its client.
 
     async def session_update(self, session_id: str, update: object, **_: Any) -> None:
-        """Take in what the agent says and does."""
+        """Emit what the agent says and does."""
         assert session_id
         match update:
             case AgentMessageChunk(content=TextContentBlock(text=text)):
                 self._size += len(text)
                 if self._size <= _TEXT_CHARS:
-                    self._said.append(text)
+                    self._text.append(text)
                 await self._emit(text)
             case ToolCallStart(title=title):
-                self._said.clear()  # What it says before a call is no result.
+                self._text.clear()  # Text before a tool call is not the result.
                 await self._emit(f"> {title}")
             case ToolCallProgress(title=str(title), status="failed"):
                 await self._emit(f"> {title}: failed")
@@ -175,7 +166,7 @@ class _AcpRun:
     async def request_permission(
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: Any
     ) -> RequestPermissionResponse:
-        """Answer as `permit` says; anything but a clear yes is a no."""
+        """Answer as `permit` does; anything but a clear yes is a no."""
         assert session_id
         wanted = "allow_once" if await self._permit(tool_call.title or "something") else ""
         for option in options:
@@ -189,7 +180,7 @@ class _AcpRun:
         return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
 
     def on_connect(self, conn: object) -> None:
-        """Nothing is to be kept of the connection."""
+        """Do nothing with the connection."""
 
 
 def _prompt(job: Job) -> str:

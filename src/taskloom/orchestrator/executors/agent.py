@@ -1,9 +1,9 @@
-"""A chat-model agent as a worker: it queries, claims, works and reports with its tools."""
+"""A worker that is a chat-model agent: it queries, claims, works and reports with its tools."""
 
 import json
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from taskloom.agent import (
     Agent,
@@ -20,12 +20,15 @@ from taskloom.agent import (
 )
 from taskloom.errors import Code, TaskloomError
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
-from taskloom.orchestrator.prompt.middleware import BoardInPrompt
-from taskloom.orchestrator.prompt.worker_texts import worker_texts
-from taskloom.orchestrator.settings import DEFAULTS
+from taskloom.orchestrator.inbox import Inbox
+from taskloom.orchestrator.prompt.board_in_prompt import BoardInPrompt
+from taskloom.orchestrator.prompt.texts import agent_texts, guide
 
 MakeTools: TypeAlias = Callable[[str], Sequence[ToolLike]]
-"""Makes the working tools of the worker of this name."""
+"""Makes the working tools of the worker with this id."""
+
+MAX_ITERATIONS: Final = 60
+"""Model calls of one worker run."""
 
 
 class AgentExecutor:
@@ -39,15 +42,15 @@ class AgentExecutor:
         middleware: Callable[[Job], Sequence[Middleware]] | None = None,
         language: Language = "en",
         retry: Retry | None = None,
-        max_iterations: int = DEFAULTS.worker_iterations_max,
+        max_iterations: int = MAX_ITERATIONS,
         open_named: Callable[[str], ChatModel] = open_model,
     ) -> None:
-        """Take what every run of these workers has.
+        """Configure the runs of these workers.
 
         Args:
             model: a model, or a string such as `openai:gpt-…`.
-            tools: the working tools, or what makes them for a worker of this name; a definition,
-                a pool and a dispatch can narrow them.
+            tools: the working tools, or what makes them for one worker; a definition, a pool and a
+                dispatch can narrow them.
             middleware: makes the middlewares of one run.
             language: of the built-in texts.
             retry: when a failed model call is made again.
@@ -65,7 +68,7 @@ class AgentExecutor:
 
     @property
     def claims(self) -> bool:
-        """It claims by itself."""
+        """Its runs claim and report their steps themselves."""
         return True
 
     @property
@@ -74,23 +77,25 @@ class AgentExecutor:
         return self._names
 
     def begin(self, job: Job, emit: Emit) -> "_AgentRun":
-        """Make an agent for one run."""
-        middleware: list[Middleware] = [] if self._middleware is None else [*self._middleware(job)]
+        """Return a run of a new agent."""
+        inbox = Inbox()
+        middleware: list[Middleware] = [inbox]
+        if self._middleware is not None:
+            middleware += self._middleware(job)
         if job.board_text is not None:
             middleware.append(BoardInPrompt(job.board_text))
-        texts = worker_texts(self._language)
-        body = job.definition.body or texts.instruction
         agent = Agent(
             self._open_named(job.definition.model) if job.definition.model else self._model,
             tools=[*job.task_tools, *self._chosen(job)],
             middleware=middleware,
-            instruction=body,
+            instruction=job.definition.body or guide("worker", self._language),
             name=job.worker_agent_id,
             max_iterations=self._max_iterations,
             retry=self._retry,
             language=self._language,
         )
-        return _AgentRun(agent.run(_prompt(job, texts.job), journal=job.transcript), emit)
+        prompt = _prompt(job, agent_texts(self._language).job)
+        return _AgentRun(agent.run(prompt, journal=job.transcript), inbox, emit)
 
     def _chosen(self, job: Job) -> list[Tool]:
         allowed = job.allowed_tools
@@ -101,17 +106,23 @@ class AgentExecutor:
 class _AgentRun:
     """One run of an agent as a worker."""
 
-    def __init__(self, run: Run, emit: Emit) -> None:
+    def __init__(self, run: Run, inbox: Inbox, emit: Emit) -> None:
         self._run = run
+        self._inbox = inbox
         self._emit = emit
 
     async def result(self) -> Outcome:
-        async for event in self._run:
-            await self._emit(event)
+        with self._inbox:
+            async for event in self._run:
+                await self._emit(event)
         return _outcome(self._run.result)
 
+    async def message(self, text: str) -> bool:
+        return await self._inbox.deliver(text)
+
     def stop(self) -> None:
-        self._run.cancel("safe_point")
+        # A model call has no effects, so it is cut short; tool calls finish first.
+        self._run.cancel("now" if self._inbox.awaits_model else "safe_point")
 
 
 def _outcome(result: Result) -> Outcome:
@@ -120,12 +131,12 @@ def _outcome(result: Result) -> Outcome:
     if result.stop_reason == "max_iterations":
         raise TaskloomError(
             Code.INTERNAL_ERROR,
-            f"The worker used up its {result.iterations} model calls before it was done.",
+            f"The worker reached its limit of {result.iterations} model calls before it finished.",
         )
     if result.stop_reason == "interrupted":
         asked = ", ".join(one.where for one in result.interrupts)
         raise TaskloomError(
-            Code.INTERNAL_ERROR, f"The worker asked a person ({asked}), and none was there."
+            Code.INTERNAL_ERROR, f"The worker asked a person ({asked}), but cannot get an answer."
         )
     return Outcome(text=result.text)
 

@@ -1,12 +1,12 @@
-"""Steps carried out by a Python function.
+"""A worker that is a Python function.
 
     def work(step, inputs): return f"{step.title}: done"
     async def work(job, emit): ...
     def work(step, should_stop): yield "a line of output"; return "the result"
 
-A function is given what its parameters ask for by name: `job`, `step`, `inputs` (results of the
-steps before, by step_id), `emit` (shows a line of output; awaited in an async function),
-`should_stop` (tells whether it was asked to stop). What it raises fails the step.
+A function gets the arguments that its parameters name: `job`, `step`, `inputs` (the results of the
+steps it depends on, by step id), `emit` (adds a line of output; awaited in an async function),
+`should_stop` (returns whether the run was asked to stop). An exception fails the step.
 """
 
 import inspect
@@ -19,31 +19,20 @@ import anyio.from_thread
 import anyio.to_thread
 import msgspec
 
-from taskloom.errors import Code, ConfigError, TaskloomError
+from taskloom.errors import ConfigError
+from taskloom.orchestrator.errors import FunctionWorkerError, RunStoppedError
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
 
-_GIVEN: Final = ("job", "step", "inputs", "emit", "should_stop")
+_PARAMETERS: Final = ("job", "step", "inputs", "emit", "should_stop")
 
 T = TypeVar("T")
-
-
-class FunctionWorkerError(TaskloomError):
-    """A function that gave back what nobody can use, or wanted to end the program."""
-
-    def __init__(self, message: str) -> None:
-        """Raise with the code `tool_error`."""
-        super().__init__(Code.TOOL_ERROR, message)
-
-
-class RunStoppedError(Exception):
-    """Raised by `emit` in a thread whose run is over: there is nobody to work for any more."""
 
 
 class FunctionExecutor:
     """An `Executor` that calls a function for each step.
 
     A function that is not async runs in a thread. A thread cannot be stopped from outside: it
-    goes on until it looks at `should_stop` or calls `emit`, which raises once its run is over.
+    runs until it checks `should_stop` or calls `emit`, which raises once its run has ended.
     """
 
     claims = False
@@ -53,50 +42,47 @@ class FunctionExecutor:
         """Take the function.
 
         Raises:
-            ConfigError: it asks for something that there is not.
+            ConfigError: it has a parameter that is none of the known ones.
         """
         self._function = function
         self._wanted = _wanted(function)
 
-    def begin(self, job: Job, emit: Emit) -> "FunctionWork":
-        """Make ready for one run."""
-        return FunctionWork(self._function, self._wanted, job, emit)
+    def begin(self, job: Job, emit: Emit) -> "_FunctionRun":
+        """Return a run that has not started."""
+        return _FunctionRun(self._function, self._wanted, job, emit)
 
 
-class FunctionWork:
+class _FunctionRun:
     """One call of the function."""
 
     def __init__(
         self, function: Callable[..., object], wanted: Sequence[str], job: Job, emit: Emit
     ) -> None:
-        """Keep what it is called with."""
         self._function = function
         self._wanted = wanted
         self._job = job
         self._emit = emit
         self._stopping = False
-        self._over = False
+        self._ended = False
 
     def stop(self) -> None:
-        """Let `should_stop` say so."""
         self._stopping = True
 
     async def result(self) -> Outcome:
-        """Call the function, show what it says, and return what it gives."""
         try:
             if _is_async(self._function):
                 value = await self._call_async()
             else:
-                # A limit of its own: many slow functions must not hold up each other.
+                # A limiter of its own: slow functions must not wait for each other.
                 value = await anyio.to_thread.run_sync(
                     self._call_in_thread,
                     abandon_on_cancel=True,
                     limiter=anyio.CapacityLimiter(1),
                 )
-            if inspect.isawaitable(value):  # Of a plain function that called an async one.
+            if inspect.isawaitable(value):  # From a plain function that called an async one.
                 value = await value
         finally:
-            self._stopping = self._over = True
+            self._stopping = self._ended = True
         return _outcome(value)
 
     def _arguments(self, emit: object) -> dict[str, object]:
@@ -116,7 +102,7 @@ class FunctionWork:
         return await value
 
     async def _drain_async(self, items: AsyncGenerator[object]) -> object:
-        """Show each item; an async generator returns nothing, so its last item is the result."""
+        """Emit each item; an async generator returns nothing, so its last item is the result."""
         last: object = None
         async with aclosing(items):
             async for item in items:
@@ -129,11 +115,11 @@ class FunctionWork:
         try:
             return self._drained(self._function(**self._arguments(self._emit_from_thread)))
         except (StopIteration, SystemExit, KeyboardInterrupt) as error:
-            # None of these may cross into an event loop: it would hang or end.
+            # Any of these would stop or hang the event loop.
             raise FunctionWorkerError(f"The function raised {error!r}.") from error
 
     def _drained(self, value: object) -> object:
-        """Show what a generator yields; what it returns is the result, else its last item."""
+        """Emit what a generator yields; its return value is the result, else its last item."""
         if not inspect.isgenerator(value):
             return value
         items = cast("Generator[object, None, object]", value)
@@ -146,8 +132,8 @@ class FunctionWork:
         return last if returned[0] is None else returned[0]
 
     def _emit_from_thread(self, text: str) -> None:
-        if self._over:
-            raise RunStoppedError("The run is over.")
+        if self._ended:
+            raise RunStoppedError
         anyio.from_thread.run(self._show, text)
 
     async def _show(self, text: str) -> None:
@@ -161,27 +147,27 @@ def _with_return(items: Generator[T, None, object], returned: list[object]) -> I
 def _wanted(function: Callable[..., object]) -> tuple[str, ...]:
     name = getattr(function, "__qualname__", repr(function))
     if not callable(function):
-        raise ConfigError(f"{name} is no function.")
+        raise ConfigError(f"{name} is not a function.")
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"The parameters of {name} cannot be seen: {error}.") from error
+        raise ConfigError(f"The parameters of {name} cannot be read: {error}.") from error
     for each in parameters:
         if each.kind is inspect.Parameter.VAR_KEYWORD:
-            return _GIVEN
+            return _PARAMETERS
         optional = each.default is not inspect.Parameter.empty
         if each.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL):
-            raise ConfigError(f"{name} takes `{each.name}` by position; parameters go by name.")
-        if each.name not in _GIVEN and not optional:
+            raise ConfigError(f"{name} takes `{each.name}` by position; let it take it by name.")
+        if each.name not in _PARAMETERS and not optional:
             raise ConfigError(
-                f"{name} asks for `{each.name}`; a function for steps may ask for "
-                f"{', '.join(_GIVEN)}."
+                f"{name} has the parameter `{each.name}`; a worker's function may have "
+                f"{', '.join(_PARAMETERS)}."
             )
-    return tuple(each.name for each in parameters if each.name in _GIVEN)
+    return tuple(each.name for each in parameters if each.name in _PARAMETERS)
 
 
 def _is_async(function: Callable[..., object]) -> bool:
-    call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004  # its kind is asked, not whether it is there
+    call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004  # the kind of `__call__` matters, not that it exists
     return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
 
 
@@ -199,6 +185,6 @@ def _outcome(value: object) -> Outcome:
                 return Outcome(text=msgspec.json.encode(data).decode(), data=data)
             except (TypeError, ValueError, RecursionError) as error:
                 raise FunctionWorkerError(
-                    f"The function gave back a {type(value).__name__}, which is no JSON: {error}. "
-                    "Give back text, data, or an Outcome."
+                    f"The function returned a {type(value).__name__}, which is not JSON: {error}. "
+                    "Return text, JSON data, or an Outcome."
                 ) from error

@@ -1,7 +1,7 @@
-"""Steps carried out by a program: the job as one line of JSON in, lines of output out.
+"""A worker that is a program: it reads the job as one line of JSON and writes lines.
 
-Nothing it started stays behind: neither when it ends, nor when it is cancelled, nor when this
-process is killed with -9 (see `program_supervisor`).
+No process that it started outlives it: neither when it ends, nor when it is cancelled, nor when
+this process is killed with SIGKILL (see `program_supervisor`).
 """
 
 import os
@@ -18,32 +18,24 @@ import anyio.abc
 import msgspec
 
 from taskloom.agent.workspace import program_environment
-from taskloom.errors import Code, ConfigError, TaskloomError
+from taskloom.errors import ConfigError
+from taskloom.orchestrator.errors import ProgramWorkerError
 from taskloom.orchestrator.executors import program_supervisor
 from taskloom.orchestrator.executors.executor import Emit, Job, Outcome
 from taskloom.orchestrator.executors.program_protocol import (
-    Failed,
-    Gave,
-    Lines,
-    ProgramLineError,
+    ErrorLine,
+    LineSplitter,
+    ResultLine,
     read_line,
     shorten,
 )
 
 GRACE_S: Final = 5.0
-"""How long a program that was asked to end may take before it is killed."""
+"""How long a program has after SIGTERM before it is killed."""
 REST_S: Final = 1.0
-"""How long after its end its output may take: what it wrote is in the pipe by then."""
+"""How long its output is read after its end: what it wrote is in the pipe by then."""
 KEPT_CHARS: Final = 4_000
-"""So much of the end of its output and of its errors is kept for the report."""
-
-
-class ProgramWorkerError(TaskloomError):
-    """The program did not do it; the message has its last words."""
-
-    def __init__(self, message: str, **details: object) -> None:
-        """Raise with the code `tool_error`."""
-        super().__init__(Code.TOOL_ERROR, message, details)
+"""How much of the end of its output and of its stderr is kept for the report."""
 
 
 class ProgramExecutor:
@@ -59,25 +51,34 @@ class ProgramExecutor:
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         grace_s: float = GRACE_S,
+        messages: bool = False,
     ) -> None:
-        """Name the program and its arguments; no shell reads them.
+        """Name the program and its arguments; no shell interprets them.
 
-        `env` is added to the environment of this process without its keys and tokens.
+        Args:
+            command: the program and its arguments.
+            cwd: its directory; by default that of this process.
+            env: added to the environment of this process without its keys and tokens.
+            grace_s: how long it has after SIGTERM before it is killed.
+            messages: keep its standard input open, so that it can receive messages of people.
+                Without this its input ends after the job, as programs that read all of it expect.
         """
         if isinstance(command, str) or not command:
-            raise ConfigError('A command is a list of words, such as ["python", "work.py"].')
+            raise ConfigError('`command` must be a list, such as ["python", "work.py"].')
         self._command = tuple(command)
         self._cwd = None if cwd is None else Path(cwd)
         self._env = dict(env or {})
         self._grace_s = grace_s
+        self._messages = messages
 
-    def begin(self, job: Job, emit: Emit) -> "ProgramWork":
-        """Make ready for one run; the program starts when its result is awaited."""
+    def begin(self, job: Job, emit: Emit) -> "_ProgramRun":
+        """Return a run; the program starts when its result is awaited."""
         environment = {**program_environment(), **self._env}
-        return ProgramWork(self._command, self._cwd, environment, self._grace_s, job, emit)
+        run = _ProgramRun if not self._messages else _ListeningProgramRun
+        return run(self._command, self._cwd, environment, self._grace_s, job, emit)
 
 
-class ProgramWork:
+class _ProgramRun:
     """One run of the program."""
 
     def __init__(
@@ -89,7 +90,6 @@ class ProgramWork:
         job: Job,
         emit: Emit,
     ) -> None:
-        """Keep what is needed to start it."""
         self._command = command
         self._cwd = cwd
         self._environment = environment
@@ -98,21 +98,16 @@ class ProgramWork:
         self._emit = emit
         self._process: anyio.abc.Process | None = None
         self._asked_to_end = False
-        self._last: Gave | Failed | None = None
+        self._last: ResultLine | ErrorLine | None = None
         self._output = ""
-        self._errors = ""
+        self._stderr = ""
 
     def stop(self) -> None:
-        """Ask the program to end: SIGTERM to it and to what it started."""
         self._asked_to_end = True
         self._signal(signal.SIGTERM)
 
     async def result(self) -> Outcome:
-        """Run the program to its end.
-
-        Raises:
-            ProcessFailed: it could not be started, reported an error, or gave no result.
-        """
+        # The supervisor holds the read end; it ends the program when this process dies.
         life, ours = os.pipe()
         try:
             process = self._process = await self._start(life)
@@ -130,12 +125,12 @@ class ProgramWork:
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end(process)
-            self._process = None  # Its number may soon be another's.
+            self._process = None  # The system may reuse its process id.
             os.close(ours)
         return self._outcome(process.returncode)
 
     async def _start(self, life: int) -> anyio.abc.Process:
-        watched = [
+        supervised = [
             sys.executable,
             "-I",
             "-S",
@@ -143,17 +138,17 @@ class ProgramWork:
             str(life),
             *self._command,
         ]
-        if not sys.executable:  # Python inside another program: there is nobody to keep watch.
-            watched = [*self._command]
+        if not sys.executable:  # Python embedded in another program has no interpreter to start.
+            supervised = [*self._command]
         try:
             return await anyio.open_process(
-                watched,
+                supervised,
                 cwd=self._cwd,
                 env=self._environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,  # A group of its own, to be ended as a whole.
+                start_new_session=True,  # A process group of its own, to be killed as a whole.
                 pass_fds=(life,),
             )
         except (OSError, ValueError) as error:
@@ -164,53 +159,49 @@ class ProgramWork:
             ) from error
 
     async def _follow(self, process: anyio.abc.Process) -> None:
-        """Tell it its job, and listen until it has ended and all it wrote is read."""
+        """Send the job, and read until the program has ended and its pipes are empty."""
         assert process.stdout is not None
         assert process.stderr is not None
-        output = _Tap(process.stdout)
-        errors = _Tap(process.stderr)
+        stdout = _PipeReader(process.stdout)
+        stderr = _PipeReader(process.stderr)
         async with anyio.create_task_group() as group:
-            group.start_soon(self._tell_job, process)
-            group.start_soon(self._listen, output)
-            group.start_soon(self._keep_errors, errors)
+            group.start_soon(self._send_job, process)
+            group.start_soon(self._read_output, stdout)
+            group.start_soon(self._read_stderr, stderr)
             await process.wait()
-            self._signal(signal.SIGKILL)  # What it left behind.
-            output.source_ended()
-            errors.source_ended()
+            self._signal(signal.SIGKILL)  # Processes that it started and left behind.
+            stdout.program_ended()
+            stderr.program_ended()
 
-    async def _tell_job(self, process: anyio.abc.Process) -> None:
+    async def _send_job(self, process: anyio.abc.Process) -> None:
+        await _send(process, job_line(self._job))
         assert process.stdin is not None
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await process.stdin.send(job_line(self._job))
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await process.stdin.aclose()
 
-    async def _listen(self, tap: "_Tap") -> None:
-        lines = Lines()
-        while data := await tap.receive():
+    async def _read_output(self, pipe: "_PipeReader") -> None:
+        lines = LineSplitter()
+        while data := await pipe.receive():
             for line in lines.add(data):
-                await self._heard(line)
+                await self._take(line)
         for line in lines.end():
-            await self._heard(line)
+            await self._take(line)
 
-    async def _heard(self, line: bytes) -> None:
-        try:
-            said = read_line(line)
-        except ProgramLineError as error:
-            raise ProgramWorkerError(f"{error}. Mend the program.") from error
-        if isinstance(said, Gave | Failed):
-            self._last = said
+    async def _take(self, line: bytes) -> None:
+        read = read_line(line)
+        if isinstance(read, ResultLine | ErrorLine):
+            self._last = read
             return
-        text = shorten(said.text)
+        text = shorten(read.text)
         self._output = f"{self._output}{text}\n"[-KEPT_CHARS:]
         await self._emit(text)
 
-    async def _keep_errors(self, tap: "_Tap") -> None:
-        while data := await tap.receive():
-            self._errors = (self._errors + data.decode("utf-8", "replace"))[-KEPT_CHARS:]
+    async def _read_stderr(self, pipe: "_PipeReader") -> None:
+        while data := await pipe.receive():
+            self._stderr = (self._stderr + data.decode("utf-8", "replace"))[-KEPT_CHARS:]
 
     async def _end(self, process: anyio.abc.Process) -> None:
-        """End what is still alive: ask, wait, kill. After it was asked before, kill at once."""
+        """End the program: SIGTERM, wait, SIGKILL; at once if it was asked to end before."""
         if process.returncode is None and not self._asked_to_end:
             self._signal(signal.SIGTERM)
             with anyio.move_on_after(self._grace_s):
@@ -225,32 +216,61 @@ class ProgramWork:
 
     def _outcome(self, code: int | None) -> Outcome:
         match self._last:
-            case Gave(text=text, data=data, artifact_ids=artifact_ids):
+            case ResultLine(text=text, data=data, artifact_ids=artifact_ids):
                 return Outcome(text=text, data=data, artifact_ids=artifact_ids)
-            case Failed(message=message):
+            case ErrorLine(message=message):
                 raise ProgramWorkerError(message, exit_code=code)
             case None:
                 pass
         if code == 0:
             return Outcome(text=self._output.strip())
-        words = self._errors.strip() or self._output.strip() or "it wrote nothing"
+        wrote = "it wrote nothing"
+        if self._stderr.strip():
+            wrote = f"stderr: {self._stderr.strip()}"
+        elif self._output.strip():
+            wrote = f"stdout: {self._output.strip()}"
         how = "was ended" if self._asked_to_end else f"ended with exit code {code}"
         raise ProgramWorkerError(
-            f"{self._command[0]} {how} and gave no result. Its last words: {words}", exit_code=code
+            f"{self._command[0]} {how} and gave no result; {wrote}", exit_code=code
         )
 
 
+class _ListeningProgramRun(_ProgramRun):
+    """A run whose program keeps reading its standard input."""
+
+    _has_job = False
+
+    async def message(self, text: str) -> bool:
+        process = self._process
+        if process is None or not self._has_job:
+            return False
+        return await _send(process, msgspec.json.encode({"type": "message", "text": text}) + b"\n")
+
+    async def _send_job(self, process: anyio.abc.Process) -> None:
+        self._has_job = await _send(process, job_line(self._job))
+
+
+async def _send(process: anyio.abc.Process, line: bytes) -> bool:
+    assert process.stdin is not None
+    try:
+        await process.stdin.send(line)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        return False
+    return True
+
+
 def _first(error: Exception) -> Exception:
-    """Return what went wrong first: the others only fell with it."""
+    """Return the first exception of a group: it caused the others."""
     while isinstance(error, ExceptionGroup):
         error = cast("ExceptionGroup[Exception]", error).exceptions[0]
     return error
 
 
-class _Tap:
-    """A stream of a program; once the program has ended, an idle stream is over as well.
+class _PipeReader:
+    """Reads a pipe of a program; once the program has ended, an idle pipe ends as well.
 
-    Somebody who left the group may hold the pipe open for ever. A slow listener is not idle.
+    A process that left the program's group may hold the pipe open for ever. Only waiting for bytes
+    counts as idle, not a slow `emit`.
     """
 
     def __init__(self, stream: anyio.abc.ByteReceiveStream) -> None:
@@ -259,23 +279,23 @@ class _Tap:
         self._waiting: anyio.CancelScope | None = None
 
     async def receive(self) -> bytes:
-        """Return some bytes; none at the end."""
+        """Return the next bytes; empty at the end."""
         with anyio.CancelScope() as scope:
             self._waiting = scope
             if self._ended:
-                self.source_ended()
+                self.program_ended()
             with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
                 return await self._stream.receive()
         return b""
 
-    def source_ended(self) -> None:
+    def program_ended(self) -> None:
         self._ended = True
         if self._waiting is not None:
             self._waiting.deadline = anyio.current_time() + REST_S
 
 
 def job_line(job: Job) -> bytes:
-    """Return a job as a program reads it: one line of JSON."""
+    """Return a job as one line of JSON."""
     return (
         msgspec.json.encode(
             {

@@ -1,10 +1,13 @@
-"""What a program says on its standard output, line by line, and none of it endless.
+"""The lines that a worker's program reads and writes, each of limited length.
 
-    {"type": "output", "text": …}      shown while it works
-    {"type": "result", "text": …, "data": …, "artifact_ids": […]}      what came of it
-    {"type": "error", "message": …}    it could not do it
+It reads one line, the job: `{"type": "job", "step": …, "inputs": …, …}`. It may also receive lines
+`{"type": "message", "text": …}` while it runs. It writes on standard output:
 
-Any other line is output as it stands.
+    {"type": "output", "text": …}      a line of output
+    {"type": "result", "text": …, "data": …, "artifact_ids": […]}      the step's result
+    {"type": "error", "message": …}    why the step failed
+
+Any other line is output as it is.
 """
 
 from collections.abc import Iterator
@@ -13,51 +16,48 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from taskloom.orchestrator.errors import ProgramWorkerError
+
 LINE_BYTES_MAX: Final = 1_000_000
-"""A result may be long; what comes beyond this on one line is dropped."""
+"""A result may be long; the rest of a longer line is dropped."""
 OUTPUT_CHARS_MAX: Final = 16_000
-"""Of one line of output so much is shown."""
+"""How much of one line of output is shown."""
 
 
-class RunOutput(Struct, frozen=True, tag_field="type", tag="output"):
-    """A line to show."""
+class OutputLine(Struct, frozen=True, tag_field="type", tag="output"):
+    """A line of output."""
 
     text: str
 
 
-class Gave(Struct, frozen=True, tag_field="type", tag="result"):
-    """What came of the step."""
+class ResultLine(Struct, frozen=True, tag_field="type", tag="result"):
+    """The step's result."""
 
     text: str = ""
     data: Any = None
     artifact_ids: tuple[str, ...] = ()
 
 
-class Failed(Struct, frozen=True, tag_field="type", tag="error"):
-    """Why it could not be done."""
+class ErrorLine(Struct, frozen=True, tag_field="type", tag="error"):
+    """Why the step failed."""
 
     message: str
 
 
-Line: TypeAlias = RunOutput | Gave | Failed
+Line: TypeAlias = OutputLine | ResultLine | ErrorLine
 
-_KNOWN: Final = ("output", "result", "error")
-
-
-class ProgramLineError(Exception):
-    """A line that says it is a result, and is none."""
+_TYPES: Final = ("output", "result", "error")
 
 
-class Lines:
-    """Cuts a stream of bytes into lines."""
+class LineSplitter:
+    """Splits a stream of bytes into lines of limited length."""
 
     def __init__(self) -> None:
-        """Begin with nothing read."""
         self._held = bytearray()
         self._dropped = 0
 
     def add(self, data: bytes) -> Iterator[bytes]:
-        """Take some bytes; give the lines that they make whole."""
+        """Add bytes; yield the lines that they complete."""
         *whole, rest = data.split(b"\n")
         for piece in whole:
             self._keep(piece)
@@ -65,7 +65,7 @@ class Lines:
         self._keep(rest)
 
     def end(self) -> Iterator[bytes]:
-        """Give what is left, a last line without its end."""
+        """Yield the last line if it had no line end."""
         if self._held:
             yield self._take()
 
@@ -84,30 +84,30 @@ class Lines:
 
 
 def read_line(line: bytes) -> Line:
-    """Return what a line says.
+    """Return a line of a program's output.
 
     Raises:
-        ProgramLineError: it has one of the three types, and another form.
+        ProgramWorkerError: it has one of the three types and wrong fields.
     """
     if line.lstrip().startswith(b"{"):
         try:
             head = msgspec.json.decode(line)
         except (msgspec.DecodeError, RecursionError):
             head = None
-        if isinstance(head, dict) and head.get("type") in _KNOWN:  # pyright: ignore[reportUnknownMemberType]  # any JSON
+        if isinstance(head, dict) and head.get("type") in _TYPES:  # pyright: ignore[reportUnknownMemberType]  # any JSON
             try:
-                said: Line = msgspec.convert(head, Line)
+                read: Line = msgspec.convert(head, Line)
             except msgspec.ValidationError as error:
                 shown = line[:200].decode("utf-8", "replace")
-                raise ProgramLineError(
-                    f"A line of its output is wrong: {error}: {shown}"
+                raise ProgramWorkerError(
+                    f"The program wrote a wrong line: {error}: {shown}. Fix the program."
                 ) from error
-            return said
-    return RunOutput(shorten(line.decode("utf-8", "replace")))
+            return read
+    return OutputLine(shorten(line.decode("utf-8", "replace")))
 
 
 def shorten(text: str) -> str:
-    """Return a text that can be shown."""
+    """Return a text, cut to the length that is shown."""
     if len(text) <= OUTPUT_CHARS_MAX:
         return text
     return f"{text[:OUTPUT_CHARS_MAX]} [… {len(text) - OUTPUT_CHARS_MAX} characters more]"

@@ -1,1 +1,1 @@
-"""The board in the prompt, and the texts for workers."""
+"""The board as text for prompts and tool results, and the texts for agents."""

@@ -1,6 +1,6 @@
 """The tools that start, wait for and stop worker runs.
 
-A dispatch that is asked for again after a crash starts no second worker for a step that its run
+A dispatch call that is run again after a crash starts no second worker for a step that its run
 finished: the run's id comes from the call, and the board knows which step that run claimed.
 """
 
@@ -15,61 +15,61 @@ from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import RunId
 from taskloom.orchestrator.dispatch_request import DispatchRequest, read_dispatch_request
 from taskloom.orchestrator.dispatcher import Dispatcher
-from taskloom.orchestrator.tools.results import encoded, plain_data, within
+from taskloom.orchestrator.tools.results import encoded, plain_data, take_fitting
 from taskloom.orchestrator.tools.tool_factory import make_tool
 from taskloom.orchestrator.worker_run import RunReport, WorkerRun
 from taskloom.text import clip
 
-_SETTLED: Final = frozenset(
+_REPORTED: Final = frozenset(
     {StepStatus.COMPLETED, StepStatus.FAILED, StepStatus.BLOCKED, StepStatus.CANCELLED}
 )
 _ATTEMPTS_MAX: Final = 1_000
 _RESULT_CHARS: Final = 4_000
-"""Of a worker's last words, and of its step's result, which can be read whole on the board."""
+"""Of a worker's text and its step's result, which the board shows whole."""
 
 _REASON_BYTES_MAX: Final = 4_000
 _NAMED_MAX: Final = 20
 
 
 class DispatchTools:
-    """Handlers for whichever Orchestrator run calls them."""
+    """Handlers for the Orchestrator run that calls them."""
 
     def __init__(
         self, dispatcher: Dispatcher, actor: Callable[[], Actor], language: Language
     ) -> None:
-        """Keep the dispatcher."""
+        """Take the dispatcher and what returns the actor of the call."""
         self._dispatcher = dispatcher
         self._actor = actor
         self._language: Language = language
-        self._most = dispatcher.settings.result_bytes_max
+        self._max_bytes = dispatcher.settings.result_bytes_max
         self._background: dict[RunId, WorkerRun] = {}
-        """Runs whose results nobody has collected yet."""
+        """Runs whose results wait_workers has not returned yet."""
 
     async def list_workers(self, given: dict[str, Any]) -> Any:
         """List the workers."""
         pool_id = validation.optional_text(
             given.get("worker_pool_id"), "$.worker_pool_id", most_bytes=500
         )
-        roster = self._dispatcher.roster
-        slots = list(roster) if pool_id is None else roster.of_pool(pool_id)
-        workers, rest = within(self._most, (slot.describe() for slot in slots))
+        slots = self._dispatcher.slots
+        chosen = slots if pool_id is None else slots.of_pool(pool_id)
+        workers, rest = take_fitting((slot.describe() for slot in chosen), self._max_bytes)
         note = f"{rest} more workers are not shown; ask for one pool." if rest else None
         return {"workers": workers, "note": note}
 
     async def dispatch(self, given: dict[str, Any]) -> Any:
-        """Start a run, and wait for its end unless it goes to the background."""
-        order = read_dispatch_request(given)
+        """Start a run, and wait for its end unless it runs in the background."""
+        request = read_dispatch_request(given)
         try:
-            found = await self._attempt(order)
+            found = await self._attempt(request)
         except TaskloomError as error:
-            self._dispatcher.tell_refused(order, None, error)
+            self._dispatcher.publish_refused(request, None, error)
             raise
         if isinstance(found, RunReport):
-            return _shown(found)
-        started = await self._dispatcher.start(order, found)
+            return _report_result(found)
+        started = await self._dispatcher.start(request, found)
         if isinstance(started, RunReport):
-            return _shown(started)
-        if order.background:
+            return _report_result(started)
+        if request.background:
             self._background[started.run_id] = started
             return {
                 "child_run_id": started.run_id,
@@ -78,12 +78,10 @@ class DispatchTools:
                 "status": "running",
             }
         try:
-            await started.done.wait()
+            return _report_result(await started.wait())
         except BaseException:
             self._dispatcher.stop(started, RunOutcome.CANCELLED, "its Orchestrator was stopped")
             raise
-        assert started.ending is not None
-        return _shown(started.ending)
 
     async def wait(self, given: dict[str, Any]) -> Any:
         """Wait for runs, and return the results of those that ended."""
@@ -96,22 +94,20 @@ class DispatchTools:
         )
         if ids is not None:
             ids = validation.texts(ids, "$.child_run_ids", most=1_000, most_bytes=500)
-        worker_runs, unknown = self._asked_for(ids)
-        await self._dispatcher.wait(worker_runs, timeout_ms / 1000)
+        runs, unknown = self._named(ids)
+        await self._dispatcher.wait(runs, timeout_ms / 1000)
         running = [
-            {"child_run_id": worker_run.run_id, "step_id": worker_run.step_id}
-            for worker_run in worker_runs
-            if worker_run.ending is None
+            {"child_run_id": run.run_id, "step_id": run.step_id}
+            for run in runs
+            if run.report is None
         ]
-        lost = [await self._lost(run_id) for run_id in unknown]
-        over = [worker_run for worker_run in worker_runs if worker_run.ending is not None]
-        most = self._most - len(encoded(running))
-        results, rest = within(
-            most, [*lost, *(_shown(one.ending) for one in over if one.ending is not None)]
-        )
-        # What had no room is not collected yet: the next call gives it.
-        for worker_run in over[: len(over) - rest]:
-            self._background.pop(worker_run.run_id, None)
+        reports = [run.report for run in runs if run.report is not None]
+        found = [await self._from_earlier_host(run_id) for run_id in unknown]
+        found += [_report_result(report) for report in reports]
+        results, rest = take_fitting(found, self._max_bytes - len(encoded(running)))
+        # The next call returns the results that had no room.
+        for report in reports[: len(reports) - rest]:
+            self._background.pop(report.child_run_id or "", None)
         note = f"{rest} more have ended: call wait_workers again for them." if rest else None
         return {"results": results, "running": running, "count": len(results), "note": note}
 
@@ -119,32 +115,28 @@ class DispatchTools:
         """Stop a run, and return how it ended."""
         run_id = validation.text(given["child_run_id"], "$.child_run_id", most_bytes=500)
         reason = validation.text(given.get("reason", ""), "$.reason", most_bytes=_REASON_BYTES_MAX)
-        worker_run = self._dispatcher.worker_runs.get(run_id)
-        if worker_run is None:
-            under_way = [each.run_id for each in self._dispatcher.under_way()]
+        run = self._dispatcher.worker_runs.get(run_id)
+        if run is None:
+            active = [each.run_id for each in self._dispatcher.active()][:_NAMED_MAX]
             raise RefusedError(
                 Code.WORKER_NOT_AVAILABLE,
-                f"There is no worker run {run_id!r} under way here. Under way: "
-                f"{', '.join(under_way[:_NAMED_MAX]) or 'none'}.",
-                {"child_run_id": run_id, "running": under_way[:_NAMED_MAX]},
+                f"There is no active worker run {run_id!r}. Active: {', '.join(active) or 'none'}.",
+                {"child_run_id": run_id, "running": active},
             )
-        self._dispatcher.stop(worker_run, RunOutcome.CANCELLED, reason)
-        await worker_run.done.wait()
+        self._dispatcher.stop(run, RunOutcome.CANCELLED, reason)
+        report = await run.wait()
         self._background.pop(run_id, None)
-        assert worker_run.ending is not None
-        return _shown(worker_run.ending)
+        return _report_result(report)
 
-    def _asked_for(self, ids: tuple[RunId, ...] | None) -> tuple[list[WorkerRun], list[RunId]]:
+    def _named(self, ids: tuple[RunId, ...] | None) -> tuple[list[WorkerRun], list[RunId]]:
         known = self._dispatcher.worker_runs
         if ids is None:
             wanted = {**self._background}
-            wanted.update(
-                (worker_run.run_id, worker_run) for worker_run in self._dispatcher.under_way()
-            )
+            wanted.update((run.run_id, run) for run in self._dispatcher.active())
             return list(wanted.values()), []
         return [known[id_] for id_ in ids if id_ in known], [id_ for id_ in ids if id_ not in known]
 
-    async def _attempt(self, order: DispatchRequest) -> RunId | RunReport:
+    async def _attempt(self, request: DispatchRequest) -> RunId | RunReport:
         """Return the id of this call's run, or how its run ended before a crash."""
         first = f"run_worker_{sha256(call_address().encode('utf-8', 'replace')).hexdigest()[:20]}"
         actor, board = self._actor(), self._dispatcher.worker_runner.board
@@ -155,18 +147,18 @@ class DispatchTools:
                 step = task.steps.get(task.claims.get(run_id, ""))
                 if run_id not in task.claims:
                     return run_id
-                if step is not None and step.status in _SETTLED:
+                if step is not None and step.status in _REPORTED:
                     return run_id, view_step(step)
-            raise RefusedError(Code.WORKER_NOT_AVAILABLE, "This dispatch was tried too often.")
+            raise RefusedError(Code.WORKER_NOT_AVAILABLE, "Too many attempts; change the plan.")
 
-        found = await board.read(order.task_id, look, actor)
+        found = await board.read(request.task_id, look, actor)
         if isinstance(found, str):
             return found
         run_id, step = found
-        return _from_board(run_id, order.worker_agent_id or "", step)
+        return _from_board(run_id, request.worker_agent_id or "", step)
 
-    async def _lost(self, run_id: RunId) -> Any:
-        """Return what the board knows of a run that is not of this process."""
+    async def _from_earlier_host(self, run_id: RunId) -> Any:
+        """Return what the board knows of a run of an earlier process."""
         board, actor = self._dispatcher.worker_runner.board, self._actor()
 
         def look(task: Task) -> StepView | None:
@@ -178,11 +170,11 @@ class DispatchTools:
                 continue
             step = await board.read(line.task_id, look, actor)
             if step is not None:
-                return _shown(_from_board(run_id, "", step))
+                return _report_result(_from_board(run_id, "", step))
         return {
             "child_run_id": run_id,
             "no_step_claimed": True,
-            "note": "There is no such run here: it ended with an earlier process, or never was.",
+            "note": "There is no such run: it ended with an earlier process, or never existed.",
         }
 
     def tools(self) -> list[Tool]:
@@ -193,7 +185,10 @@ class DispatchTools:
             "wait_workers": self.wait,
             "cancel_worker": self.cancel,
         }
-        return [make_tool(name, self._language, run, self._most) for name, run in handlers.items()]
+        return [
+            make_tool(name, self._language, handle, self._max_bytes)
+            for name, handle in handlers.items()
+        ]
 
 
 def _from_board(run_id: RunId, agent_id: str, step: StepView) -> RunReport:
@@ -206,13 +201,13 @@ def _from_board(run_id: RunId, agent_id: str, step: StepView) -> RunReport:
         step_result_summary=step.result_summary,
         no_step_claimed=False,
         outcome="completed" if step.status is StepStatus.COMPLETED else "failed",
-        note="This run ended before a restart; this is what the board says of its step.",
+        note="This run ended before a restart; the board has the state of its step.",
     )
 
 
-def _shown(ending: RunReport) -> dict[str, Any]:
-    """Return a run's end as a model is shown it: every field of the contract, bounded."""
-    shown: dict[str, Any] = plain_data(ending)
+def _report_result(report: RunReport) -> dict[str, Any]:
+    """Return a run's report for a model: every field of the contract, bounded."""
+    shown: dict[str, Any] = plain_data(report)
     result = shown["worker_result"]
     if result is not None:
         result["text"] = clip(str(result.get("text", "")), _RESULT_CHARS)

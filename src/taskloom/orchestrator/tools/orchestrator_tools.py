@@ -15,27 +15,27 @@ from taskloom.board import (
     RunOutcome,
     Task,
     UpdateBoard,
-    summarise,
     validation,
 )
 from taskloom.ids import TaskId
 from taskloom.orchestrator.dispatcher import Dispatcher
-from taskloom.orchestrator.errors import shielded
-from taskloom.orchestrator.tools.guide import task_guide
-from taskloom.orchestrator.tools.results import receipt_of, tasks_of
+from taskloom.orchestrator.prompt.render import render_task
+from taskloom.orchestrator.prompt.texts import guide
+from taskloom.orchestrator.tools.results import receipt_result, tasks_result
 from taskloom.orchestrator.tools.step_tools import StepTools
 from taskloom.orchestrator.tools.tool_factory import command_id, make_tool
 from taskloom.orchestrator.worker_run import WorkerRun
+from taskloom.orchestrator.worker_runner import shielded
 from taskloom.runtime import ListTasks
 
 _TEMPLATE_ID = "template.task_dag.default"
 _TEMPLATE_VERSION = "1"
 _GOAL_BYTES_MAX = 8_000
-"""A goal is given back beside the guide; a longer one belongs into a Task's summary."""
+"""A goal is returned with the guide; a longer one belongs into a Task's summary."""
 
 
 class OrchestratorTools(StepTools):
-    """Handlers for whichever Orchestrator run calls them."""
+    """Handlers for the Orchestrator run that calls them."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class OrchestratorTools(StepTools):
         language: Language,
         created: Callable[[TaskId], None],
     ) -> None:
-        """Keep the dispatcher; `created` is told of every new Task."""
+        """Take the dispatcher; `created` is called with every new Task."""
         super().__init__(dispatcher.worker_runner.board, dispatcher.settings, actor)
         self._dispatcher = dispatcher
         self._language: Language = language
@@ -57,7 +57,7 @@ class OrchestratorTools(StepTools):
             "template_id": _TEMPLATE_ID,
             "template_version": _TEMPLATE_VERSION,
             "goal": goal,
-            "content": task_guide(self._language),
+            "content": guide("task_dag", self._language),
         }
 
     async def create(self, given: dict[str, Any]) -> Any:
@@ -76,69 +76,66 @@ class OrchestratorTools(StepTools):
         """List the session's Tasks."""
         query = ListTasks(**given)
         page = await self.board.list(self.actor(), query)
-        return tasks_of(page, self.most, query.offset)
+        return tasks_result(page, self.max_bytes, query.offset)
 
     async def claim(self, given: dict[str, Any]) -> Any:
-        """Let the board say that an Orchestrator claims nothing."""
+        """Let the board refuse: an Orchestrator claims nothing."""
         return await self.board.send(ClaimStep(**given), self.actor())
 
     async def complete(self, given: dict[str, Any]) -> Any:
-        """End a Task well."""
+        """Complete a Task."""
         command = CompleteTask(**given, command_id=command_id())
         return await self._changed(await self.board.send(command, self.actor()))
 
     async def fail(self, given: dict[str, Any]) -> Any:
-        """Give a Task up, its worker runs first."""
+        """Fail a Task, after stopping its worker runs."""
         return await self._end(FailTask(**given, command_id=command_id()))
 
     async def cancel(self, given: dict[str, Any]) -> Any:
-        """End a Task that is no longer wanted, its worker runs first."""
+        """Cancel a Task, after stopping its worker runs."""
         return await self._end(CancelTask(**given, command_id=command_id()))
 
     async def _end(self, command: FailTask | CancelTask) -> Any:
         actor, dispatcher = self.actor(), self._dispatcher
         most = self.board.rules.result_bytes_max
         validation.optional_text(command.reason, "$.reason", most_bytes=most)
-        # Whether this may be at all is asked before anybody is stopped for it.
-        over = await self.board.read(command.task_id, lambda task: task.is_terminal, actor)
-        stopped = [] if over else dispatcher.under_way(command.task_id)
-        why = command.reason or "the Task is ended"
-        for worker_run in stopped:
-            worker_run.keeps_step = True
-            dispatcher.stop(worker_run, RunOutcome.CANCELLED, why)
+        # A wrong argument or an ended Task is refused before any run is stopped.
+        ended = await self.board.read(command.task_id, lambda task: task.is_terminal, actor)
+        stopped = [] if ended else dispatcher.active(command.task_id)
+        why = command.reason or "its Task is ended"
+        for run in stopped:
+            run.leaves_step = True
+            dispatcher.stop(run, RunOutcome.CANCELLED, why)
         try:
             await dispatcher.wait(stopped)
             receipt = await self.board.send(command, actor)
         except BaseException:
-            await shielded(self._give_back(stopped))
+            await shielded(self._release_steps(stopped))
             raise
-        for worker_run in dispatcher.under_way(command.task_id):
-            dispatcher.stop(worker_run, RunOutcome.CANCELLED, why)  # It began while others stopped.
+        for run in dispatcher.active(command.task_id):
+            dispatcher.stop(run, RunOutcome.CANCELLED, why)  # It started while others stopped.
         answer = await self._changed(receipt)
-        return {
-            **answer,
-            "terminated_worker_run_ids": [worker_run.run_id for worker_run in stopped],
-        }
+        return {**answer, "terminated_worker_run_ids": [run.run_id for run in stopped]}
 
-    async def _give_back(self, stopped: list[WorkerRun]) -> None:
-        """See to the steps of stopped runs after all: the Task has not ended with them."""
-        for worker_run in stopped:
-            worker_run.keeps_step = False
-            await self._dispatcher.worker_runner.let_go(worker_run, RunOutcome.CANCELLED, None)
+    async def _release_steps(self, stopped: list[WorkerRun]) -> None:
+        """Fail the steps of stopped runs, because the end of the Task did not."""
+        for run in stopped:
+            run.leaves_step = False
+            await self._dispatcher.worker_runner.release_step(run, RunOutcome.CANCELLED, None)
 
     async def _changed(self, receipt: Receipt) -> dict[str, Any]:
-        """Return the Task in a few lines, and the events that were written."""
-        most = self.most // 4
+        """Return a summary of the Task, and the events that were written."""
+        budget = self.max_bytes // 4
 
         def look(task: Task) -> str:
-            return summarise(task, budget_bytes=most).text
+            return render_task(task, budget)
 
         text = await self.board.read(receipt.task_id, look, self.actor())
         return {
             "task_id": receipt.task_id,
             "status": receipt.status.value,
             "board": text,
-            **receipt_of(receipt),
+            **receipt_result(receipt),
         }
 
     def tools(self) -> list[Tool]:
@@ -156,4 +153,7 @@ class OrchestratorTools(StepTools):
             "task_fail": self.fail,
             "task_cancel": self.cancel,
         }
-        return [make_tool(name, self._language, run, self.most) for name, run in handlers.items()]
+        return [
+            make_tool(name, self._language, handle, self.max_bytes)
+            for name, handle in handlers.items()
+        ]

@@ -1,4 +1,4 @@
-"""What the tools answer: JSON within a size, and errors that say what to do next."""
+"""The answers of the Task tools: JSON within a size limit, and errors that say what to do next."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, cast
@@ -6,49 +6,49 @@ from typing import Any, Final, cast
 import msgspec
 
 from taskloom.agent import ToolError
-from taskloom.board import Receipt, StepPage, StepView, Task, TaskPage, TaskView, summarise
+from taskloom.board import Receipt, StepPage, StepView, Task, TaskPage, TaskView
 from taskloom.board.views import count_steps
 from taskloom.errors import Code, TaskloomError
+from taskloom.orchestrator.prompt.render import render_task
 from taskloom.text import clip
 
 _EVENT_IDS_MAX: Final = 20
-"""Of a change with more events than these, the ids of the first are told and the rest counted."""
+"""Of a change with more events than these, the answer names the first and counts the rest."""
 
 _DEPTH_MAX: Final = 50
 
 _CUTS: Final = ((2_000, 200), (500, 100), (200, 50), (100, 20), (80, 12), (40, 8), (20, 4), (8, 2))
-"""How long texts and lists are left, step by step, where an answer is too long."""
+"""The lengths of texts and lists to which a long answer is cut, step by step."""
 
 encoded: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
-async def answered(work: Callable[[], Awaitable[Any]], most: int) -> str:
-    """Return what a tool came to as JSON text of at most so many bytes.
+async def tool_answer(work: Callable[[], Awaitable[Any]], max_bytes: int) -> str:
+    """Return the result of a tool as JSON text of at most `max_bytes`.
 
     Raises:
-        ToolError: it was refused or failed; the text is the structured error.
+        ToolError: the tool was refused or failed; the text is the structured error.
     """
     try:
-        return fitting(await work(), most)
+        return fit_json(await work(), max_bytes)
     except ToolError:
         raise
     except TaskloomError as error:
-        raise ToolError(fitting({"error": _plain(error.as_dict())}, most)) from error
+        raise ToolError(fit_json({"error": _without_empty(error.as_dict())}, max_bytes)) from error
     except Exception as error:
         wrong: dict[str, Any] = {
             "code": Code.INTERNAL_ERROR.value,
-            "message": f"Something went wrong that should not have: {type(error).__name__}: "
-            f"{error}. No change is half done: read the Task to see where it stands, then try "
-            "again, or go on with other steps.",
+            "message": f"Unexpected error: {type(error).__name__}: {error}. No change is half "
+            "done: read the Task to see its state, then try again, or continue with other steps.",
         }
-        raise ToolError(fitting({"error": wrong}, most)) from error
+        raise ToolError(fit_json({"error": wrong}, max_bytes)) from error
 
 
-def fitting(value: Any, most: int) -> str:
-    """Return the JSON text of an answer; what is too long is shortened, and that is said.
+def fit_json(value: Any, max_bytes: int) -> str:
+    """Return the JSON text of an answer; one that is too long is shortened and says so.
 
-    Tools make answers that fit. This is for what they cannot know: a worker's data, a message
-    with somebody's text in it.
+    Tools make answers that fit. This is for what they cannot know in advance: a worker's data, or
+    text of others in an error.
     """
     try:
         plain = _trimmed(msgspec.to_builtins(value))
@@ -57,7 +57,7 @@ def fitting(value: Any, most: int) -> str:
         plain = _trimmed(plain_data(value))
         text = msgspec.json.encode(plain)
     for chars, items in _CUTS:
-        if len(text) <= most:
+        if len(text) <= max_bytes:
             break
         cut = _cut(plain, chars, items)
         text = msgspec.json.encode({**cut, "shortened": True} if isinstance(cut, dict) else cut)
@@ -65,7 +65,7 @@ def fitting(value: Any, most: int) -> str:
 
 
 def plain_data(value: Any, depth: int = 0) -> Any:
-    """Return any value as plain JSON data; what is none becomes its text."""
+    """Return any value as plain JSON data; what is not JSON becomes its text."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if depth < _DEPTH_MAX:
@@ -108,7 +108,7 @@ def _cut(value: Any, chars: int, items: int) -> Any:
     return value
 
 
-def _plain(error: dict[str, Any]) -> dict[str, Any]:
+def _without_empty(error: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in error.items() if value not in ({}, None)}
 
 
@@ -116,7 +116,7 @@ _JSON_FIELDS: Final = frozenset({"data", "result_data", "metadata"})
 
 
 def _trimmed(value: Any) -> Any:
-    """Leave out what says nothing: nulls and empty lists inside objects, but not in data."""
+    """Leave out nulls and empty lists inside objects, but not in data."""
     if isinstance(value, dict):
         given = cast("dict[str, Any]", value).items()
         items = [(n, item if n in _JSON_FIELDS else _trimmed(item)) for n, item in given]
@@ -126,7 +126,7 @@ def _trimmed(value: Any) -> Any:
     return value
 
 
-def receipt_of(receipt: Receipt) -> dict[str, Any]:
+def receipt_result(receipt: Receipt) -> dict[str, Any]:
     """Return the events that a change wrote, the first of them by id."""
     count = receipt.seq - receipt.first_seq + 1
     first = range(receipt.first_seq, receipt.first_seq + min(count, _EVENT_IDS_MAX))
@@ -136,8 +136,8 @@ def receipt_of(receipt: Receipt) -> dict[str, Any]:
     return shown
 
 
-def step_of(step: StepView, *, brief: bool = False) -> dict[str, Any]:
-    """Return a step as a model is shown it."""
+def step_result(step: StepView, *, brief: bool = False) -> dict[str, Any]:
+    """Return a step for a model."""
     shown: dict[str, Any] = {
         "step_id": step.step_id,
         "title": step.title,
@@ -162,8 +162,8 @@ def step_of(step: StepView, *, brief: bool = False) -> dict[str, Any]:
     return shown
 
 
-def task_of(view: TaskView, most: int) -> dict[str, Any] | None:
-    """Return a Task with its steps as a model is shown it; None if that would be too long."""
+def task_result(view: TaskView, max_bytes: int) -> dict[str, Any] | None:
+    """Return a Task with its steps for a model; None if that would be too long."""
     task: dict[str, Any] = {
         "task_id": view.task_id,
         "wal_path": view.wal_path,
@@ -182,16 +182,16 @@ def task_of(view: TaskView, most: int) -> dict[str, Any] | None:
     size = len(encoded(task))
     steps: list[dict[str, Any]] = []
     for step in view.steps:
-        shown = step_of(step)
+        shown = step_result(step)
         size += len(encoded(shown))
-        if size > most:
+        if size > max_bytes:
             return None
         steps.append(shown)
     return {"task": {**task, "steps": steps}}
 
 
-def gist_of(task: Task, most: int) -> dict[str, Any]:
-    """Return a Task in a few lines, and how to ask for the rest."""
+def summary_result(task: Task, max_bytes: int) -> dict[str, Any]:
+    """Return the summary of a Task for a model."""
     return {
         "task": {
             "task_id": task.task_id,
@@ -200,21 +200,21 @@ def gist_of(task: Task, most: int) -> dict[str, Any]:
             "stalled": task.is_stalled or None,
             "completeable": task.is_completeable or None,
         },
-        "board": summarise(task, budget_bytes=most // 2).text,
+        "board": render_task(task, max_bytes // 2),
     }
 
 
-def steps_of(page: StepPage, most: int, offset: int) -> dict[str, Any]:
+def steps_result(page: StepPage, max_bytes: int, offset: int) -> dict[str, Any]:
     """Return a page of steps; it ends early where the answer would become too long."""
     size = 0
     steps: list[dict[str, Any]] = []
     for step in page.steps:
-        shown = step_of(step)
+        shown = step_result(step)
         size += len(encoded(shown))
-        if size > most and steps:
+        if size > max_bytes and steps:
             break
-        if size > most:
-            shown = step_of(step, brief=True)
+        if size > max_bytes:
+            shown = step_result(step, brief=True)
         steps.append(shown)
     answer: dict[str, Any] = {"steps": steps or None, "count": len(steps)}
     if page.has_more or len(steps) < len(page.steps):
@@ -223,7 +223,7 @@ def steps_of(page: StepPage, most: int, offset: int) -> dict[str, Any]:
     return answer
 
 
-def tasks_of(page: TaskPage, most: int, offset: int) -> dict[str, Any]:
+def tasks_result(page: TaskPage, max_bytes: int, offset: int) -> dict[str, Any]:
     """Return a page of Tasks."""
     size = 0
     tasks: list[Any] = []
@@ -234,7 +234,7 @@ def tasks_of(page: TaskPage, most: int, offset: int) -> dict[str, Any]:
             if name in shown:
                 shown[name] = clip(shown[name], 500)
         size += len(encoded(shown))
-        if size > most and tasks:
+        if size > max_bytes and tasks:
             break
         tasks.append(shown)
     answer: dict[str, Any] = {"tasks": tasks or None, "total": page.total}
@@ -244,12 +244,14 @@ def tasks_of(page: TaskPage, most: int, offset: int) -> dict[str, Any]:
     return answer
 
 
-def within(most: int, values: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
-    """Return as many as fit into so many bytes, at least one, and how many are left over."""
+def take_fitting(
+    values: Iterable[dict[str, Any]], max_bytes: int
+) -> tuple[list[dict[str, Any]], int]:
+    """Return as many values as fit, at least one, and how many are left over."""
     every = list(values)
-    size = 500  # Room for what stands around them.
-    for place, value in enumerate(every):
-        size += len(fitting(value, most)) + 1
-        if size > most and place:
-            return every[:place], len(every) - place
+    size = 500  # For the fields around them.
+    for index, value in enumerate(every):
+        size += len(fit_json(value, max_bytes)) + 1
+        if size > max_bytes and index:
+            return every[:index], len(every) - index
     return every, 0

@@ -1,4 +1,4 @@
-"""The JSON schemas of the tools, strict: every field is named, and no other is taken."""
+"""The JSON schemas of the Task tools, strict: every field is named, and no other is accepted."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Making a tool of the board: its name, its strict schema, its texts, its errors."""
+"""Makes the Task tools: name, strict schema, texts and error handling."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
@@ -6,21 +6,21 @@ from typing import Any, Final, TypeAlias
 
 from taskloom.agent import Language, Tool, ToolInfo, ToolKind, call_address
 from taskloom.board import validation
-from taskloom.orchestrator.tools.results import answered
+from taskloom.orchestrator.tools.results import tool_answer
 from taskloom.orchestrator.tools.schemas import SCHEMAS, Schema
 from taskloom.orchestrator.tools.tool_texts import tool_texts
 
 PREFIX: Final = "agent."
-"""What the canonical names begin with; models whose provider forbids dots see another name."""
+"""The prefix of the canonical names; a provider that forbids dots shows another name."""
 
 Handler: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
-def make_tool(name: str, language: Language, handle: Handler, most: int) -> Tool:
-    """Return a tool. Running a call twice does no more than once: its commands have ids.
+def make_tool(name: str, language: Language, handle: Handler, max_bytes: int) -> Tool:
+    """Return a tool. Running a call twice changes the board once: its commands have ids.
 
-    The schema is what the model is told. Arguments are checked by the board, whose errors name the
-    path and have a code, so nothing is refused before it. No answer is longer than `most` bytes.
+    The schema is for the model. The board checks the arguments, because its errors have a code and
+    name the path. No answer is longer than `max_bytes`.
     """
     schema = SCHEMAS[name]
     required: list[str] = schema["required"]
@@ -32,7 +32,7 @@ def make_tool(name: str, language: Language, handle: Handler, most: int) -> Tool
             validation.fields(present, "$", required=required, optional=optional)
             return await handle(present)
 
-        return await answered(work, most)
+        return await tool_answer(work, max_bytes)
 
     texts = tool_texts(language)
     info = ToolInfo(PREFIX + name, texts[name], _described(name, schema, texts))
@@ -40,7 +40,7 @@ def make_tool(name: str, language: Language, handle: Handler, most: int) -> Tool
 
 
 def command_id() -> str:
-    """Return the id of the command that the tool call under way stands for, and no other call."""
+    """Return the id of the command of this tool call: the same when the call is run again."""
     return sha256(call_address().encode("utf-8", "replace")).hexdigest()[:32]
 
 

@@ -1,4 +1,4 @@
-"""What models are told about the tools, in English and Chinese.
+"""The descriptions of the Task tools for models, in English and Chinese.
 
 A key is a tool's name, or a tool's name and an argument's with a dot between.
 """
@@ -11,12 +11,12 @@ from taskloom.agent import Translations
 _EN: Final[Mapping[str, str]] = {
     "task_template": "Get the guide for writing a good Task: read it before your first task_create."
     " Creates nothing.",
-    "task_template.goal": "What the Task shall achieve; it is put before the guide.",
+    "task_template.goal": "What the Task should achieve; it is returned with the guide.",
     "task_create": "Create a Task: the whole plan as a DAG of steps. You choose task_id, wal_name"
     " and every step_id (a-z 0-9 - _, at most 80 characters). Steps whose dependencies are"
-    " completed become ready by themselves; nothing starts until you dispatch workers.",
+    " completed become ready automatically; nothing starts until you dispatch workers.",
     "task_create.wal_name": "Name of the log file, without extension; may equal task_id.",
-    "task_create.summary": "One paragraph: the goal, and what done means.",
+    "task_create.summary": "One paragraph: the goal, and when it is reached.",
     "task_create.steps": "Small steps with a clear end, ordered by depends_on_step_ids alone.",
     "task_get": "Read a Task with its steps. A big one comes as a summary with counts; read the"
     " rest with task_query_steps.",
@@ -26,35 +26,36 @@ _EN: Final[Mapping[str, str]] = {
     " (title, summary, status blocked or pending), add_step (step), update_step (step_id, fields),"
     " delete_step, cancel_step, reopen_step (step_id), add_dependency and remove_dependency"
     " (step_id, depends_on_step_id). Reopen a failed or blocked step to have it tried again.",
-    "task_query_steps": "Ask for steps by status, pool or holder, a page at a time.",
+    "task_query_steps": "Query steps by status, pool or holder, a page at a time.",
     "task_query_steps.statuses": "Such as ready, blocked, failed. Finished ones only if named.",
-    "task_claim_step": "Claim one ready step for this run. A run claims one step in its life.",
+    "task_claim_step": "Claim one ready step for this run. A run claims at most one step.",
     "task_update_step": "Write a step's state or result: running, blocked, completed, failed,"
     " cancelled, with result_summary, artifact_ids and reason. Content is changed with"
     " task_update.",
-    "task_update_step.result_summary": "What was done and found, for whoever builds on it.",
-    "task_update_step.artifact_ids": "Files or other things that were made.",
+    "task_update_step.result_summary": "What was done and found, for the steps that build on it.",
+    "task_update_step.artifact_ids": "Files or other things that were produced.",
     "task_update_step.reason": "Why it is blocked, failed or cancelled.",
-    "task_complete": "End a Task well: every required step is completed and nobody works on it.",
-    "task_fail": "Give a Task up. Its worker runs are stopped, open steps fail. It is final.",
-    "task_cancel": "End a Task that is no longer wanted. Its worker runs are stopped, open steps"
-    " are cancelled. It is final.",
-    "list_workers": "List the workers: who is idle, busy or unavailable, what they are good for.",
+    "task_complete": "Complete a Task: every required step is completed and no step is claimed.",
+    "task_fail": "Fail a Task that cannot reach its goal. Its worker runs are stopped, open steps"
+    " fail. This is final.",
+    "task_cancel": "Cancel a Task that is no longer wanted. Its worker runs are stopped, open steps"
+    " are cancelled. This is final.",
+    "list_workers": "List the workers: which are idle, busy or unavailable, and what each does.",
     "dispatch_worker": "Start one run of a worker on a Task; it claims one ready step, does it and"
     " reports on the board. Returns when the run has ended, or at once with background=true. Call"
-    " it several times in one turn to have several workers side by side.",
-    "dispatch_worker.instruction": "What the worker shall do and mind; it sees the step as well.",
+    " it several times in one turn to run several workers in parallel.",
+    "dispatch_worker.instruction": "What the worker should do; it sees the step as well.",
     "dispatch_worker.worker_pool_id": "Pool to take a worker from; default: the default pool.",
-    "dispatch_worker.worker_agent_id": "A certain worker; default: the first idle one.",
+    "dispatch_worker.worker_agent_id": "One particular worker; default: the first idle one.",
     "dispatch_worker.allowed_step_ids": "The only steps it may claim; leave out for any.",
     "dispatch_worker.context": "What else it needs to know.",
     "dispatch_worker.allowed_tools": "The only working tools it may use; can only narrow.",
-    "dispatch_worker.expected_output_schema": "JSON schema that its final answer must fit.",
+    "dispatch_worker.expected_output_schema": "JSON schema that its final answer must match.",
     "dispatch_worker.timeout_ms": "How long the run may take.",
     "dispatch_worker.background": "Return at once with child_run_id; collect with wait_workers.",
     "wait_workers": "Wait for background runs and get their results.",
-    "wait_workers.child_run_ids": "Which runs; default: all that are under way.",
-    "wait_workers.timeout_ms": "How long to wait; runs that go on are listed as running.",
+    "wait_workers.child_run_ids": "Which runs; default: all active runs.",
+    "wait_workers.timeout_ms": "How long to wait; runs that continue are listed as running.",
     "cancel_worker": "Stop one worker run. The step it holds fails; reopen it to try again.",
 }
 

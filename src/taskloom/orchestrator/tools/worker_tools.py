@@ -1,20 +1,18 @@
-"""The four Task tools of one worker run: all of them bound to it, none can name another."""
+"""The four Task tools of one worker run; none of them can act for another run."""
 
-from typing import Any, Final
+from typing import Any
 
 from taskloom.agent import Language, Tool
-from taskloom.board.status import HELD
-from taskloom.errors import Code, RefusedError
+from taskloom.board import HELD
+from taskloom.errors import RefusedError
 from taskloom.ids import Seq
 from taskloom.orchestrator.event_bus import RunEvent
-from taskloom.orchestrator.settings import Settings
-from taskloom.orchestrator.tools.results import step_of
+from taskloom.orchestrator.pool import Settings
+from taskloom.orchestrator.tools.results import step_result
 from taskloom.orchestrator.tools.step_tools import StepTools
 from taskloom.orchestrator.tools.tool_factory import make_tool
 from taskloom.orchestrator.worker_run import WorkerRun
-from taskloom.orchestrator.worker_runner import WorkerRunner
-
-_SKIPPED: Final = (Code.STEP_ALREADY_CLAIMED, Code.STEP_NOT_READY)
+from taskloom.orchestrator.worker_runner import CLAIM_LOST, WorkerRunner
 
 
 class WorkerTools(StepTools):
@@ -25,37 +23,34 @@ class WorkerTools(StepTools):
     ) -> None:
         """Bind the tools to a run."""
         super().__init__(worker_runner.board, settings, lambda: worker_run.actor)
-        self._lives = worker_runner
-        self._child = worker_run
+        self._runner = worker_runner
+        self._run = worker_run
 
     def fence(self) -> Seq | None:
         """Return the fence of the run's claim."""
-        return self._child.fence
+        return self._run.fence
 
     async def claim(self, given: dict[str, Any]) -> Any:
-        """Claim a step, and show all that is needed for it."""
-        worker_run, worker_runner = self._child, self._lives
+        """Claim a step; return it with the results it depends on."""
+        run, runner = self._run, self._runner
         try:
-            await self.board.read(given["task_id"], lambda _: None, worker_run.actor)
-            step = await worker_runner.claim(worker_run, given["step_id"])
+            await self.board.read(given["task_id"], lambda _: None, run.actor)
+            step = await runner.claim(run, given["step_id"])
         except RefusedError as refused:
-            if refused.code in _SKIPPED:
-                worker_runner.tell(RunEvent.STEP_CLAIM_SKIPPED, worker_run, code=refused.code.value)
+            if refused.code in CLAIM_LOST:
+                runner.publish(RunEvent.STEP_CLAIM_SKIPPED, run, code=refused.code.value)
             raise
-        inputs = await worker_runner.inputs(worker_run, step)
-        return {"step": step_of(step), "results_of_dependencies": inputs or None}
+        inputs = await runner.inputs(run, step)
+        return {"step": step_result(step), "results_of_dependencies": inputs or None}
 
     async def update_step(self, given: dict[str, Any]) -> Any:
         """Write the state or result of the run's own step."""
-        worker_run, fence = self._child, self._child.fence
-        worker_run.reporting += 1
-        try:
+        run, fence = self._run, self._run.fence
+        with run.reporting():
             answer = await super().update_step(given)
             step = answer["step"]
-            if step is not None and worker_run.fence == fence and step["status"] not in HELD:
-                worker_run.fence = None  # Done with it: there is no lease to renew any more.
-        finally:
-            worker_run.reporting -= 1
+            if step is not None and run.fence == fence and step["status"] not in HELD:
+                run.end_claim()
         return answer
 
     def tools(self, language: Language) -> list[Tool]:
@@ -66,4 +61,6 @@ class WorkerTools(StepTools):
             "task_claim_step": self.claim,
             "task_update_step": self.update_step,
         }
-        return [make_tool(name, language, run, self.most) for name, run in handlers.items()]
+        return [
+            make_tool(name, language, handle, self.max_bytes) for name, handle in handlers.items()
+        ]

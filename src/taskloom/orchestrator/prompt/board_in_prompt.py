@@ -1,7 +1,7 @@
-"""Putting the board into a prompt: as the last message of a model call, kept nowhere.
+"""Adds the board to every model call, as the last message and in no conversation.
 
-It is made anew for each call and stands behind everything else, so that what was sent before
-stays as it was and a provider's prompt cache goes on working.
+The text is made for each call and follows everything else, so the messages before it stay as they
+were and a provider's prompt cache still applies.
 """
 
 from collections.abc import Awaitable, Callable
@@ -10,16 +10,16 @@ from datetime import timedelta
 from taskloom.agent import Message, Middleware, ModelHandler, ModelRequest
 from taskloom.board import Actor, Role, Task
 from taskloom.errors import TaskloomError
-from taskloom.orchestrator.prompt.rendering import (
-    Glance,
+from taskloom.orchestrator.pool import Settings
+from taskloom.orchestrator.prompt.render import (
     Reader,
+    TaskLines,
     TokenCount,
-    about_tokens,
-    compose,
-    lines_max,
-    look,
+    estimate_tokens,
+    max_lines,
+    render_board,
+    task_lines,
 )
-from taskloom.orchestrator.settings import Settings
 from taskloom.runtime import Board
 
 
@@ -27,7 +27,7 @@ class BoardInPrompt(Middleware):
     """Shows every model call the board as it is at that moment."""
 
     def __init__(self, text: Callable[[], Awaitable[str]]) -> None:
-        """Take what makes the text; an empty one is not shown."""
+        """Take what makes the text; an empty text is not shown."""
         self._text = text
 
     async def wrap_model(self, request: ModelRequest, call: ModelHandler) -> Message:
@@ -39,9 +39,9 @@ class BoardInPrompt(Middleware):
 
 
 async def board_text(
-    board: Board, actor: Actor, settings: Settings, count: TokenCount = about_tokens
+    board: Board, actor: Actor, settings: Settings, count: TokenCount = estimate_tokens
 ) -> str:
-    """Return the board as this actor may see it, within its budget; empty if there is none."""
+    """Return the board as this actor may see it, within its budget; empty without a Task."""
     scope = actor.scope
     if actor.role is Role.WORKER and scope is not None:
         reader = Reader(actor.agent_id, scope.worker_pool_id, scope.allowed_step_ids, actor.run_id)
@@ -51,24 +51,24 @@ async def board_text(
         try:
             lines = (await board.list(actor)).tasks
         except TaskloomError:
-            return ""  # A disk that cannot be read now is told by the tools; the run goes on.
+            return ""  # The Task tools report a disk that cannot be read; the run continues.
         task_ids = [line.task_id for line in lines if line.status != "unavailable"]
-    glances: list[Glance] = []
-    most = lines_max(settings.task_board_token_budget)
+    tasks: list[TaskLines] = []
+    left = max_lines(settings.task_board_token_budget)
     for task_id in task_ids:
-        left = max(1, most - sum(len(each.urgent) for each in glances))
 
-        def glance(task: Task, left: int = left) -> Glance:
-            return look(task, reader, left)
+        def look(task: Task, limit: int = max(1, left)) -> TaskLines:
+            return task_lines(task, reader, limit)
 
         try:
-            glances.append(await board.read(task_id, glance, actor))
+            tasks.append(await board.read(task_id, look, actor))
         except TaskloomError:
-            continue  # It ended or broke a moment ago; whoever asks for it is told.
+            continue  # It ended or broke a moment ago; the Task tools report that.
+        left -= len(tasks[-1].urgent)
     window = timedelta(minutes=settings.task_recent_changes_window_minutes)
     changes = await board.recent(
         since=board.clock.now() - window, limit=settings.task_recent_changes_limit
     )
-    if actor.role is Role.WORKER:
+    if reader.is_worker:
         changes = [change for change in changes if change.task_id in task_ids]
-    return compose(glances, changes, settings.task_board_token_budget, count)
+    return render_board(tasks, changes, settings.task_board_token_budget, count)

@@ -1,4 +1,4 @@
-"""Opening a session in which 1,000 Tasks have ended, beside reading the end of 1,000 files."""
+"""Opening a session with 1,000 ended Tasks, against reading the ends of 1,000 files."""
 
 import os
 from collections.abc import Iterator
@@ -45,8 +45,8 @@ def _write(place: Path) -> None:
     board = session(place)
     steps = tuple(NewStep(step_id=f"s{at}", title=f"Step {at}") for at in range(10))
     for number in range(LOGS):
-        desk = create(board, steps, f"task-{number}")
-        desk.send(CancelTask(task_id=f"task-{number}"), ORCHESTRATOR)
+        writer = create(board, steps, f"task-{number}")
+        writer.send(CancelTask(task_id=f"task-{number}"), ORCHESTRATOR)
     board.close()
 
 

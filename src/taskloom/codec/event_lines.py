@@ -107,10 +107,10 @@ _NEEDED: Final[list[tuple[str, object] | tuple[str, object, object]]] = [
     ("wal_seq", int),
     ("created_at", datetime),
     ("step_id", str | None, None),
+    ("command_id", str | None, None),
 ]
 _ENVELOPE: Final[list[tuple[str, object] | tuple[str, object, object]]] = [
     ("actor_run_id", str, ""),
-    ("command_id", str | None, None),
     ("session_id", str, ""),
     ("event_id", str, ""),
     ("actor_agent_id", str, ""),
@@ -120,7 +120,7 @@ _ENVELOPE: Final[list[tuple[str, object] | tuple[str, object, object]]] = [
 
 def _decoder(
     fields: list[tuple[str, object] | tuple[str, object, object]],
-) -> Callable[[bytes], object]:
+) -> msgspec.json.Decoder[object]:
     kinds = [
         msgspec.defstruct(
             f"{payload.__name__}Line",
@@ -133,12 +133,21 @@ def _decoder(
     union = kinds[0]
     for kind in kinds[1:]:
         union = cast("type", union | kind)
-    return msgspec.json.Decoder(union).decode
+    return msgspec.json.Decoder(union)
 
 
-decode_step: Final = cast("Callable[[bytes], Recorded]", _decoder(_NEEDED))
-"""Decode of one line no more than `evolve` needs; raises one of `DECODE_ERRORS`."""
-_decode_line: Final = cast("Callable[[bytes], Line]", _decoder([*_NEEDED, *_ENVELOPE]))
+class ReplayLine(Recorded, Protocol):
+    """A line decoded for replay, with no more fields than that needs."""
+
+    command_id: CommandId | None
+
+
+_REPLAY: Final = _decoder(_NEEDED)
+decode_replay_line: Final = cast("Callable[[bytes], ReplayLine]", _REPLAY.decode)
+"""Decode one line for replay; raises one of `DECODE_ERRORS`."""
+decode_replay_lines: Final = cast("Callable[[bytes], list[ReplayLine]]", _REPLAY.decode_lines)
+"""Decode whole lines for replay; an error does not tell which of them is wrong."""
+_decode_line: Final = cast("Callable[[bytes], Line]", _decoder([*_NEEDED, *_ENVELOPE]).decode)
 
 
 def encode(

@@ -4,7 +4,7 @@ The same `evolve` changes a live Task and a replayed one, so the two cannot diff
 """
 
 from taskloom.board import Done, Event, ImpossibleEventError, Task, TaskCreated, create, evolve_all
-from taskloom.codec.event_lines import decode, decode_step
+from taskloom.codec.event_lines import decode, decode_replay_line, decode_replay_lines
 from taskloom.codec.torn_tail import DECODE_ERRORS
 from taskloom.errors import DamagedLogError
 from taskloom.ids import CommandId, RunId, Seq
@@ -51,24 +51,37 @@ class Replay:
     def _apply(self, data: bytes, until: Seq | None) -> None:
         task = self.task
         assert task is not None
-        raw = data.split(b"\n")
-        raw.pop()
-        if until is not None:
-            del raw[max(0, until - task.seq) :]
+        wanted = None if until is None else max(0, until - task.seq)
         try:
-            # Decoded one by one, so that one payload at a time is in memory.
-            evolve_all(task, map(decode_step, raw))
+            lines = decode_replay_lines(data)[:wanted]
+        except DECODE_ERRORS:
+            self._apply_until_damage(data, wanted)
+            return
+        try:
+            evolve_all(task, lines)
+        except ImpossibleEventError as error:
+            raise DamagedLogError(task.seq + 1, error.cause) from error
+        if [line for line in lines if line.command_id is not None]:
+            self._note_commands(data, len(lines))
+
+    def _apply_until_damage(self, data: bytes, wanted: int | None) -> None:
+        """Apply line by line: one of the lines, perhaps behind the wanted ones, does not parse."""
+        task = self.task
+        assert task is not None
+        raw = data.split(b"\n")[:-1][:wanted]
+        try:
+            evolve_all(task, map(decode_replay_line, raw))
         except ImpossibleEventError as error:
             raise DamagedLogError(task.seq + 1, error.cause) from error
         except DECODE_ERRORS as cause:
             raise DamagedLogError(task.seq + 1, str(cause)) from cause
-        if b'"command_id":"' in data:
-            self._note_commands(raw)
+        self._note_commands(data, len(raw))
 
-    def _note_commands(self, raw: list[bytes]) -> None:
-        """Remember the commands that have an id; most logs have none."""
+    def _note_commands(self, data: bytes, count: int) -> None:
+        """Remember the commands that have an id, of the first `count` lines; most have none."""
         assert self.task is not None
-        for line in decode(b"\n".join([*raw, b""]), after=self.seq - len(raw)):
+        lines = data.split(b"\n")[:count]
+        for line in decode(b"\n".join([*lines, b""]), after=self.seq - count):
             if line.command_id is not None:
                 event = Event(line.payload, line.step_id)
                 note_done(self.task, line.command_id, line.wal_seq, line.actor_run_id, event)

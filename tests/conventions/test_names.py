@@ -107,6 +107,7 @@ def _is_exception(name: str) -> bool:
     return isinstance(found, type) and issubclass(found, BaseException)
 
 
+@pytest.mark.spec("LB-405")
 def test_every_exception_is_in_the_tree_and_named_error() -> None:
     assert list(stray_exceptions(python("src"))) == []
 

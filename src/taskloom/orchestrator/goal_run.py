@@ -155,15 +155,19 @@ class GoalRunner:
         Raises:
             RefusedError: there is nothing to resume.
         """
+        named, result = self._named, None
         try:
             if self._history is None:
                 return await self._until_tasks_end(agent, await self._new_turn(agent, text or ""))
             if not self._is_open:
                 await anyio.to_thread.run_sync(self._history.open)
                 self._is_open = True
-            return await self._run_goal(agent, self._history, text, again=again)
+            result = await self._run_goal(agent, self._history, text, again=again)
+            return result
         finally:
             self._is_stopped = False
+            if result is None or result.stop_reason not in _ENDED:
+                self._named = named  # The same call resumes the goal.
 
     def stop(self) -> None:
         """End the run where it is; it can be resumed later."""

@@ -11,9 +11,8 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from taskloom import open_board
-from taskloom.agent import Agent, Message, ScriptedModel, call_tools
-from taskloom.orchestrator import AgentDefinition, AgentExecutor, Orchestrator, Pool, Worker
+from taskloom.agent import Message, ScriptedModel, call_tools
+from taskloom.orchestrator import Orchestrator, agent_worker
 
 GOAL = "Write a haiku about plans, and have it checked."
 
@@ -68,29 +67,16 @@ def worker_model(messages: Sequence[Message]) -> Message | str:
 
 
 async def main(project: Path, model: str | None) -> None:
-    """Carry the goal out, and print what happened."""
-    kind = AgentDefinition(id="poet", name="Poet", description="Writes and counts.")
-    executor = AgentExecutor(model or ScriptedModel(worker_model))
-    pool = Pool(
-        pool_id="default",
-        workers=tuple(Worker(definition=kind, executor=executor) for _ in range(2)),
-    )
-    async with (
-        open_board(project, session="s1") as board,
-        Orchestrator(board, [pool]) as orchestrator,
-        orchestrator.events() as events,
-    ):
-        agent = Agent(
-            model or ScriptedModel(orchestrator_model),
-            orchestrator.tools(),
-            orchestrator.middleware(),
-        )
-        result = await agent.invoke(GOAL)
+    """Carry out the goal, and print what happened."""
+    workers = [agent_worker("poet", model or ScriptedModel(worker_model), count=2)]
+    async with Orchestrator(project, workers, session="s1") as orchestrator:
+        events = orchestrator.events()
+        result = await orchestrator.run(GOAL, model=model or ScriptedModel(orchestrator_model))
         for each in events.take():
             sys.stdout.write(f"{each.event_type} {each.step_id or ''} {each.agent_id or ''}\n")
     sys.stdout.write(f"{result.text}\n")
 
 
 if __name__ == "__main__":
-    with TemporaryDirectory() as place:
-        anyio.run(main, Path(place), sys.argv[1] if len(sys.argv) > 1 else None)
+    with TemporaryDirectory() as directory:
+        anyio.run(main, Path(directory), sys.argv[1] if len(sys.argv) > 1 else None)

@@ -28,14 +28,11 @@ PAST_THE_PACKAGE = {
     "taskloom.view.": "the command line loads one module at a time (decision 0007)",
     "taskloom.agent.journal": "`taskloom.agent` alone does not load the log",
     "taskloom.board.validation": "a namespace: its short names need the module's name",
-    "taskloom.board.events": "to be exported by its package",
     "taskloom.board.operations": "to be exported by its package",
-    "taskloom.board.rules": "to be exported by its package",
     "taskloom.board.state.step": "to be exported by its package",
     "taskloom.board.status": "to be exported by its package",
     "taskloom.board.views": "to be exported by its package",
     "taskloom.runtime.change_signal": "to be exported by its package",
-    "taskloom.session.allow_rules": "to be exported by its package",
 }
 """Files that other packages may import, and why; everything else comes from a package."""
 

@@ -33,6 +33,7 @@ from taskloom.board.events import (
     TaskSnapshot,
 )
 from taskloom.board.operations import (
+    OPERATION_NAMES,
     AddDependency,
     AddStep,
     CancelStep,
@@ -78,6 +79,7 @@ __all__ = [
     "DEFAULT_POOL",
     "DEFAULT_RULES",
     "HELD",
+    "OPERATION_NAMES",
     "PAYLOADS",
     "STEP_NEXT",
     "TASK_NEXT",

@@ -131,7 +131,7 @@ Operation: TypeAlias = (
 )
 """One change of an `UpdateBoard`."""
 
-NAMES: Final = (
+OPERATION_NAMES: Final = (
     "update_task",
     "add_step",
     "update_step",
@@ -141,6 +141,7 @@ NAMES: Final = (
     "cancel_step",
     "reopen_step",
 )
+"""The names of the operations, as `op` has them."""
 
 STEP_FIELDS: Final = (
     "title",
@@ -167,7 +168,7 @@ _ANY_FIELD: Final = (
 def parse(value: object, path: str, rules: Rules) -> Operation:
     """Parse one operation."""
     given = validation.fields(value, path, required=("op",), optional=_ANY_FIELD)
-    name = validation.one_of(given["op"], f"{path}.op", NAMES)
+    name = validation.one_of(given["op"], f"{path}.op", OPERATION_NAMES)
     return _PARSERS[name](value, path, rules)
 
 

@@ -1,6 +1,5 @@
 """Configuration: `taskloom.toml`, agent definitions, and the environment, checked and typed."""
 
-from taskloom.config.allow_list import is_allowed
 from taskloom.config.config import (
     DEFAULT_ORCHESTRATOR,
     DEFAULT_WORKER,
@@ -19,6 +18,7 @@ from taskloom.config.config import (
     RunConfig,
     TaskConfig,
     WorkerConfig,
+    is_allowed,
 )
 from taskloom.config.definitions import (
     built_in_definitions,

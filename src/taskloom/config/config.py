@@ -1,14 +1,16 @@
 """The schema of `taskloom.toml`: every section, every key, its type and its default."""
 
 from datetime import timedelta
+from functools import lru_cache
 from typing import Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta, Struct, structs
 
 from taskloom.agent import Language
-from taskloom.board import Rules
-from taskloom.board.rules import DEFAULT_POOL, DEFAULT_RULES
+from taskloom.agent.workspace import PermissionRequest
+from taskloom.board import DEFAULT_POOL, DEFAULT_RULES, Rules
 from taskloom.orchestrator import Settings
+from taskloom.session import AllowRules, read_rule
 
 FILE_NAME: Final = "taskloom.toml"
 """The name of the configuration file."""
@@ -187,3 +189,21 @@ class Config(Section, frozen=True):
         numbers = structs.asdict(self.task)
         lease = timedelta(milliseconds=numbers.pop("step_lease_timeout_ms"))
         return Rules(lease=lease, default_worker_pool=self.agents.default_worker_pool, **numbers)
+
+
+def is_allowed(allow: AllowConfig, request: PermissionRequest) -> bool:
+    """Return whether a rule covers a request; a secret never is."""
+    if request.secret:
+        return False
+    rules = _rules(allow)
+    if request.action == "write":
+        return rules.allows_write(request.path)
+    if request.action == "run":
+        return rules.allows_command(request.command, request.directory)
+    return False
+
+
+@lru_cache(maxsize=64)
+def _rules(allow: AllowConfig) -> AllowRules:
+    commands = tuple(read_rule(rule, "run.allow.run") for rule in allow.run)
+    return AllowRules(commands, allow.write)

@@ -21,7 +21,7 @@ from taskloom.config.config import (
 )
 from taskloom.config.hints import suggest, unknown_keys
 from taskloom.errors import ConfigError
-from taskloom.session.allow_rules import read_rule
+from taskloom.session import read_rule
 
 MODEL_VARIABLE: Final = "TASKLOOM_MODEL"
 """The environment variable that names the default model."""

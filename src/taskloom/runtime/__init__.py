@@ -1,6 +1,7 @@
 """The board's life: everything that waits, locks or asks what time it is."""
 
 from taskloom.runtime.board import Board
+from taskloom.runtime.change_signal import ChangeSignal
 from taskloom.runtime.clock import Clock, SystemClock
 from taskloom.runtime.follow import Record, record_of
 from taskloom.runtime.handles import (
@@ -36,6 +37,7 @@ __all__ = [
     "DEFAULT_SESSION",
     "STATE_DIR",
     "Board",
+    "ChangeSignal",
     "Claim",
     "Clock",
     "Finding",

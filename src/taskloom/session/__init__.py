@@ -1,6 +1,7 @@
 """What every interface shares about a session: its store, host lock, permissions and transcript."""
 
 from taskloom.session.agent_defaults import CONTEXT_TOKENS, RETRY, tool_reduction
+from taskloom.session.allow_rules import AllowRules, read_rule
 from taskloom.session.conversation import Conversation, fit_messages
 from taskloom.session.directory import SessionDirectory, SessionInfo
 from taskloom.session.host_lock import HostLock
@@ -29,6 +30,7 @@ from taskloom.session.transcript import (
 __all__ = [
     "CONTEXT_TOKENS",
     "RETRY",
+    "AllowRules",
     "Allows",
     "Answer",
     "Asker",
@@ -52,6 +54,7 @@ __all__ = [
     "allow_nothing",
     "fit_messages",
     "new_session_id",
+    "read_rule",
     "title_of",
     "tool_reduction",
 ]

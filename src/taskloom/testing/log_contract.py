@@ -14,8 +14,7 @@ from threading import Event as Signal
 from threading import Thread
 from typing import Final
 
-from taskloom.board import Event, TaskStatus
-from taskloom.board.events import TaskRunning
+from taskloom.board import Event, TaskRunning, TaskStatus
 from taskloom.codec import Chain, EventAuthor, encode
 from taskloom.errors import Code, FencedError, RefusedError
 from taskloom.log import START, Log, Position, Wal

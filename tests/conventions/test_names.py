@@ -72,9 +72,6 @@ OUTSIDE_THE_TREE = {
     "Crashed": "simulates the end of a process, so no code under test may catch it",
     "RunInterrupt": "pauses a run, so that no tool's `except Exception` catches it",
     "WouldBlockError": "never leaves the runtime: a try without waiting found a lock taken",
-    "InvalidResultError": "to join the tree",
-    "ProgramLineError": "to join the tree",
-    "RunStoppedError": "to join the tree",
 }
 """Exceptions that are not below `TaskloomError`, and why."""
 
@@ -105,6 +102,16 @@ def stray_exceptions(sources: Iterable[Source]) -> Iterator[str]:
 def _is_exception(name: str) -> bool:
     found = getattr(builtins, name, None)
     return isinstance(found, type) and issubclass(found, BaseException)
+
+
+def test_every_exception_outside_the_tree_exists() -> None:
+    classes = {
+        node.name
+        for source in python("src")
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    assert set(OUTSIDE_THE_TREE) <= classes
 
 
 @pytest.mark.spec("LB-405")

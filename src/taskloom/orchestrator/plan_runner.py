@@ -21,8 +21,7 @@ from taskloom.orchestrator.dispatcher import Dispatcher
 from taskloom.orchestrator.worker_run import WorkerRun
 from taskloom.orchestrator.worker_runner import shielded
 from taskloom.orchestrator.worker_slots import WorkerSlot
-from taskloom.runtime import Board
-from taskloom.runtime.change_signal import ChangeSignal
+from taskloom.runtime import Board, ChangeSignal
 
 _INSTRUCTION: Final = "Carry out the step."
 

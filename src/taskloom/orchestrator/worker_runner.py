@@ -19,8 +19,8 @@ from taskloom.board import (
     StepView,
     Task,
     UpdateStep,
+    view_step,
 )
-from taskloom.board.views import view_step
 from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import AgentId, RunId, StepId, TaskId
 from taskloom.orchestrator.errors import InvalidResultError, error_dict, result_text

@@ -11,9 +11,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from taskloom.board import HELD, StepStatus, Task
-from taskloom.board.state.step import Step
-from taskloom.board.views import count_steps
+from taskloom.board import HELD, Step, StepStatus, Task, count_steps
 from taskloom.codec import EventHeader
 from taskloom.ids import AgentId, PoolId, RunId, StepId
 from taskloom.text import clip_line

@@ -9,8 +9,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from taskloom.agent import Language, Tool, call_address
-from taskloom.board import Actor, RunOutcome, StepStatus, StepView, Task, validation
-from taskloom.board.views import view_step
+from taskloom.board import Actor, RunOutcome, StepStatus, StepView, Task, validation, view_step
 from taskloom.errors import Code, RefusedError, TaskloomError
 from taskloom.ids import RunId
 from taskloom.orchestrator.dispatch_request import DispatchRequest, read_dispatch_request

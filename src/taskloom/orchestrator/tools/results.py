@@ -6,8 +6,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from taskloom.agent import ToolError
-from taskloom.board import Receipt, StepPage, StepView, Task, TaskPage, TaskView
-from taskloom.board.views import count_steps
+from taskloom.board import Receipt, StepPage, StepView, Task, TaskPage, TaskView, count_steps
 from taskloom.errors import Code, TaskloomError
 from taskloom.orchestrator.prompt.render import render_task
 from taskloom.text import clip

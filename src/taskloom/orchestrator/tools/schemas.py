@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from taskloom.board import OPERATION_NAMES as OPERATIONS
 from taskloom.board import StepStatus, TaskStatus
-from taskloom.board.operations import OPERATION_NAMES as OPERATIONS
 
 Schema = dict[str, Any]
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from taskloom.board import Actor, QuerySteps, StepView, Task, UpdateStep, validation
-from taskloom.board.views import view_step
+from taskloom.board import Actor, QuerySteps, StepView, Task, UpdateStep, validation, view_step
 from taskloom.ids import Seq, StepId, TaskId
 from taskloom.orchestrator.pool import Settings
 from taskloom.orchestrator.tools.results import (

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from taskloom.board import StepStatus, StepView, Task, TaskStatus
-from taskloom.board.views import count_steps, view_step
+from taskloom.board import StepStatus, StepView, Task, TaskStatus, count_steps, view_step
 from taskloom.ids import TaskId
 
 _URGENT: Final = (

@@ -25,6 +25,11 @@ class Role(StrEnum):
     FORK = "fork"
 
 
+# Every command asks for these, and a global name is found sooner than a member of an enum.
+_ORCHESTRATOR: Final = Role.ORCHESTRATOR
+_WORKER: Final = Role.WORKER
+
+
 @define(frozen=True, kw_only=True)
 class Scope:
     """What a dispatched worker run may see: a Task, a pool, perhaps only some steps of it."""
@@ -79,11 +84,12 @@ def require_task_tools(actor: Actor) -> None:
     """Refuse an agent that is neither an Orchestrator nor a worker."""
     if not isinstance(actor, Actor):  # pyright: ignore[reportUnnecessaryIsInstance] # callers may send anything
         refuse("$.actor", f"must be an Actor, not {kind(actor)}.")
-    if actor.role not in (Role.ORCHESTRATOR, Role.WORKER):
+    role = actor.role
+    if role is not _WORKER and role is not _ORCHESTRATOR:
         raise RefusedError(
             Code.TOOL_NOT_AVAILABLE,
-            f"An agent of role {actor.role.value} has no Task tools; continue without them.",
-            {"role": actor.role.value},
+            f"An agent of role {role.value} has no Task tools; continue without them.",
+            {"role": role.value},
         )
 
 
@@ -102,18 +108,17 @@ def require_orchestrator(actor: Actor, doing: str) -> None:
 def require_sight(actor: Actor, task_id: TaskId) -> None:
     """Refuse a worker that was dispatched to another Task."""
     require_task_tools(actor)
-    if actor.role is not Role.WORKER:
-        return
     scope = actor.scope
+    if actor.role is not _WORKER or (scope is not None and scope.task_id == task_id):
+        return
     if scope is None:
         raise RefusedError(
             Code.PERMISSION_DENIED,
             "This worker run was not dispatched to any Task, so it can see none.",
             {"task_id": task_id},
         )
-    if scope.task_id != task_id:
-        raise RefusedError(
-            Code.PERMISSION_DENIED,
-            f"This worker run was dispatched to Task {scope.task_id!r} and sees only that.",
-            {"task_id": task_id, "allowed_task_id": scope.task_id},
-        )
+    raise RefusedError(
+        Code.PERMISSION_DENIED,
+        f"This worker run was dispatched to Task {scope.task_id!r} and sees only that.",
+        {"task_id": task_id, "allowed_task_id": scope.task_id},
+    )

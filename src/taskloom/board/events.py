@@ -7,7 +7,7 @@ field's name here is its name in the log.
 
 from dataclasses import field
 from datetime import datetime
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from taskloom.board.status import EventType, StepStatus, TaskStatus
 from taskloom.board.validation import JsonData
@@ -276,7 +276,8 @@ PAYLOADS: tuple[type[Payload], ...] = (
 """Every payload class, in the order the documentation lists them."""
 
 
-class Event(NamedTuple):
+@define()
+class Event:
     """One event as `decide` returns it: the payload, and the step that it changes."""
 
     payload: Payload

@@ -114,7 +114,7 @@ class StepPage:
     has_more: bool
 
 
-@define(kw_only=True)
+@define()
 class Receipt:
     """The answer to an accepted command, given when its events are durable."""
 

@@ -7,7 +7,7 @@ makes replay quick. The type of an event is its value in `EventType`, never a cl
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, NamedTuple, Protocol, cast
+from typing import Final, Protocol, cast
 
 import msgspec
 
@@ -22,11 +22,13 @@ from taskloom.board import (
 )
 from taskloom.codec.frame import Chain
 from taskloom.codec.torn_tail import DECODE_ERRORS
+from taskloom.define import define
 from taskloom.errors import DamagedLogError
 from taskloom.ids import AgentId, CommandId, RunId, Seq, SessionId, StepId, TaskId
 
 
-class EventAuthor(NamedTuple):
+@define()
+class EventAuthor:
     """Who wrote the events of one decision, for whom and when: all their lines have this."""
 
     session_id: SessionId

@@ -35,14 +35,11 @@ class MonotonicClock:
     def now(self, not_before: datetime) -> datetime:
         """Return the moment; `not_before` is that of the log's last line."""
         moment = self._clock.now()
-        latest = self._latest
-        if not_before > latest:
-            latest = not_before
-        if moment < latest:
+        if moment < not_before or moment < self._latest:
             # The clock was set back, or another process's was ahead: time continues from there.
-            self._ahead = max(self._ahead, latest - moment)
+            self._ahead = max(self._ahead, max(self._latest, not_before) - moment)
             moment += self._ahead
-        elif self._ahead:
+        else:
             self._ahead = _NO_TIME
         self._latest = moment
         return moment

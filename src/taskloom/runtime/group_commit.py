@@ -83,7 +83,7 @@ class GroupCommit:
         last = batch[-1][0]
         try:
             if self._policy.is_inline and self._commit_here(last):
-                _resolve(writer, batch)
+                _resolve(writer, batch, last_is_committed=True)
                 return
             self._policy.note_threaded()
             done = self.loop.run_in_executor(None, _commit_quietly, writer, last)
@@ -143,11 +143,16 @@ def _commit_quietly(writer: TaskWriter, pending: "AnyAnswer") -> None:
         return  # `_resolve` gives each caller the failure.
 
 
-def _resolve(writer: TaskWriter, batch: "Batch") -> None:
+def _resolve(writer: TaskWriter, batch: "Batch", *, last_is_committed: bool = False) -> None:
     """Tell each caller what became of its own answer, after the sync that was to take it."""
+    # Within an epoch lines become durable in order: with the last answer all are committed.
+    all_committed = last_is_committed and batch[0][0].epoch == batch[-1][0].epoch
     for pending, future in batch:
         if future.done():
             continue  # Its caller was cancelled.
+        if all_committed:
+            future.set_result(None)
+            continue
         try:
             committed = writer.is_committed(pending)
         except TaskloomError as failure:

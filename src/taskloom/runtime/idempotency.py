@@ -32,16 +32,11 @@ _ID_CHARS_MAX: Final = 200
 
 def write_receipt(task: Task, command: Command | CreateTask, first: Seq) -> Receipt:
     """Write the answer to a command whose events begin at line `first`."""
-    step = task.steps[command.step_id] if isinstance(command, ClaimStep) else None
-    return Receipt(
-        task_id=task.task_id,
-        seq=task.seq,
-        first_seq=first,
-        event_prefix=task.event_prefix,
-        status=task.status,
-        step=view_step(step) if step is not None else None,
-        fence=step.claim_seq if step is not None else None,
-    )
+    receipt = Receipt(task.task_id, task.seq, first, task.event_prefix, task.status)
+    if isinstance(command, ClaimStep):
+        step = task.steps[command.step_id]
+        receipt.step, receipt.fence = view_step(step), step.claim_seq
+    return receipt
 
 
 class CommandMemory:

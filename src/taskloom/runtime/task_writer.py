@@ -152,14 +152,14 @@ class TaskWriter:
             StorageError: The log cannot be read.
             UnavailableError: The log is damaged.
         """
-        return self._run(self._apply, command, actor, wait=wait)
+        return self._run(self._apply, command, actor, wait)
 
     def read(self, look: Look[_T], actor: Actor | None, *, wait: bool = True) -> PendingAnswer[_T]:
         """Return what `look` makes of the Task, after ended leases were taken back.
 
         Without an actor leases stay as they are. Raises like `submit`.
         """
-        return self._run(self._look, look, actor, wait=wait)
+        return self._run(self._look, look, actor, wait)
 
     def commit(self, pending: PendingAnswer[_T], *, wait: bool = True) -> None:
         """Return when everything the answer rests on is durable.
@@ -229,18 +229,15 @@ class TaskWriter:
         act: Callable[[Task, _Subject, _Who, bool], _T],
         subject: _Subject,
         actor: _Who,
-        *,
         wait: bool,
     ) -> PendingAnswer[_T]:
         """Run `act` on the Task as it is now, while no other thread or process changes it."""
+        if self._damage is not None:
+            raise self._damage
         log = self._log
-        lock = log.lock
-        if not lock.acquire(blocking=wait):
-            raise WouldBlockError
+        others_appended = log.enter(wait)
         try:
-            if self._damage is not None:
-                raise self._damage
-            if log.acquire(wait=wait):
+            if others_appended:
                 self._catch_up(wait=wait)
             task = self._task
             assert task is not None
@@ -255,8 +252,7 @@ class TaskWriter:
                 outcome = refusal
             return PendingAnswer(self, outcome, task.seq, log.epoch)
         finally:
-            log.release_if_idle()
-            lock.release()
+            log.leave()
 
     def _catch_up(self, *, wait: bool) -> None:
         """Read what other processes appended."""

@@ -23,8 +23,8 @@ _FAILURES_KEPT: Final = 100
 class WalWriter:
     """Stages and commits lines of one log.
 
-    `commit`, `is_committed` and `close` take the locks they need. Every other method is called
-    with `lock` held.
+    `enter` and `leave` stand around every request. `commit`, `is_committed` and `close` take the
+    locks they need; all other methods are called between `enter` and `leave`.
     """
 
     def __init__(self, wal: Wal) -> None:
@@ -64,16 +64,29 @@ class WalWriter:
         # A lock goes with the open file, which both processes share until one opens it again.
         self.wal.close()
 
-    def acquire(self, *, wait: bool) -> bool:
-        """Get or keep the log's write lock; tell whether others may have appended meanwhile.
+    def enter(self, wait: bool) -> bool:
+        """Take `lock` and hold the log's write lock; tell whether others may have appended since.
 
         Raises:
-            WouldBlockError: Others hold it, and `wait` is false.
+            WouldBlockError: Others hold one of the two, and `wait` is false.
         """
-        return self._write_lock.acquire(wait=wait)
+        if not self.lock.acquire(wait):
+            raise WouldBlockError
+        if self._write_lock.is_open:
+            return False
+        try:
+            return self._write_lock.acquire(wait=wait)
+        except BaseException:
+            self.lock.release()
+            raise
 
-    def release_if_idle(self) -> None:
-        """Release the log's write lock unless lines are staged or on their way."""
+    def leave(self) -> None:
+        """Release `lock`, and the log's write lock unless lines are staged or on their way."""
+        if not self._staged:
+            self._release_if_idle()
+        self.lock.release()
+
+    def _release_if_idle(self) -> None:
         if not self._staged and not self._in_flight and self._write_lock.is_held:
             self._write_lock.release()
 
@@ -153,7 +166,7 @@ class WalWriter:
                 # lost, but they are not.
                 self._failures[epoch] = (then.seq, self._failures[epoch][1])
             self._write_lock.count_sync()
-            self.release_if_idle()
+            self._release_if_idle()
 
     def lose(self, failure: TaskloomError) -> None:
         """End the epoch: everything staged is lost, and the log must be read again."""
@@ -163,7 +176,7 @@ class WalWriter:
         self._failures.pop(self.epoch - _FAILURES_KEPT, None)
         self._staged = []
         self._write_lock.use_up()
-        self.release_if_idle()
+        self._release_if_idle()
 
     def close(self) -> None:
         """Commit what is staged, then close the log."""
@@ -171,7 +184,7 @@ class WalWriter:
             while True:
                 with self.lock:
                     if not self._staged:
-                        self.release_if_idle()
+                        self._release_if_idle()
                         self.wal.close()
                         return
                 self._sync()

@@ -41,6 +41,8 @@ class WriteLock:
         self._wal = wal
         self._condition = condition
         self._state = _State.FREE
+        self.is_open = False
+        """Whether this process holds the lock and may use it for one more request."""
         self._syncs = 0
         self._waiting = 0
         """Threads to wake when the state changes; mostly none, and to wake none costs too."""
@@ -57,7 +59,7 @@ class WriteLock:
             WouldBlockError: Others hold it, and `wait` is false.
         """
         while True:
-            if self._state is _State.HELD and self._syncs < _SYNCS_MAX:
+            if self.is_open:
                 return False
             if self._state is _State.FREE:
                 if self._wal.acquire(wait=False):
@@ -84,6 +86,7 @@ class WriteLock:
 
     def _begin(self) -> bool:
         self._state = _State.HELD
+        self.is_open = True
         self._syncs = 0
         if self._waiting:
             self._condition.notify_all()
@@ -92,15 +95,18 @@ class WriteLock:
     def count_sync(self) -> None:
         """Count a sync; after a few of them the lock takes no more requests until released."""
         self._syncs += 1
+        if self._syncs >= _SYNCS_MAX:
+            self.is_open = False
 
     def use_up(self) -> None:
         """Take no more requests until the lock is released and acquired again."""
-        self._syncs = _SYNCS_MAX
+        self.is_open = False
 
     def release(self) -> None:
         """Release the log."""
         self._wal.release()
         self._state = _State.FREE
+        self.is_open = False
         if self._waiting:
             self._condition.notify_all()
 

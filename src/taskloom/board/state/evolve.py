@@ -247,10 +247,10 @@ def _lease_expired(task: Task, step: Step, event: ev.StepLeaseExpired, _seq: Seq
 
 
 def _lease(task: Task, step: Step, end: datetime) -> None:
-    step.lease_expires_at = end
+    before, step.lease_expires_at = step.lease_expires_at, end
     index = task.live_index
-    if index is not None:
-        index.lease(step, end)
+    if index is not None and (before is None or end < before):
+        index.lease(step, end)  # A later end replaces the entry when that comes first.
 
 
 def _release(step: Step) -> None:

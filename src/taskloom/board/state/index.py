@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
-from heapq import heapify, heappop, heappush, merge
+from heapq import heapify, heappop, heappush, heapreplace, merge
 
 from taskloom.board.state.sorted_ints import SortedInts
 from taskloom.board.state.step import Step
@@ -65,17 +65,25 @@ class Index:
         self._set(pool, step.status).add(step.order)
 
     def lease(self, step: Step, end: datetime) -> None:
-        """Add the end of a lease. Earlier ends of the step's leases are ignored from then on."""
+        """Add the end of a lease, unless an earlier end of it is there already.
+
+        However often a worker renews its lease, one entry stays: when the entry is first in the
+        heap it is compared with the step, and replaced by the later end.
+        """
         heappush(self._leases, (end, step.claim_seq, step.step_id))
 
     def next_lease_end(self, steps: Mapping[StepId, Step]) -> datetime | None:
         """Return the earliest end of the leases that are held."""
         leases = self._leases
         while leases:
-            end, claim_seq, step_id = leases[0]
-            if _is_held(steps.get(step_id), end, claim_seq):
+            noted, claim_seq, step_id = leases[0]
+            end = _lease_end(steps.get(step_id), claim_seq)
+            if end == noted:
                 return end
-            heappop(leases)
+            if end is None or end < noted:
+                heappop(leases)
+            else:
+                heapreplace(leases, (end, claim_seq, step_id))
         return None
 
     def expired(self, steps: Mapping[StepId, Step], now: datetime) -> list[Step]:
@@ -86,12 +94,14 @@ class Index:
         while leases and leases[0][0] <= now:
             entry = heappop(leases)
             if kept and kept[-1] == entry:
-                continue  # Renewed at the same time: the same end was added twice.
-            end, claim_seq, step_id = entry
-            step = steps.get(step_id)
-            if step is not None and _is_held(step, end, claim_seq):
-                found.append(step)
+                continue  # The same end was added twice.
+            noted, claim_seq, step_id = entry
+            end = _lease_end(steps.get(step_id), claim_seq)
+            if end == noted:
+                found.append(steps[step_id])
                 kept.append(entry)
+            elif end is not None and end > noted:
+                heappush(leases, (end, claim_seq, step_id))
         for entry in kept:
             heappush(leases, entry)
         return found
@@ -131,10 +141,8 @@ class Index:
         return there
 
 
-def _is_held(step: Step | None, end: datetime, claim_seq: Seq) -> bool:
-    return (
-        step is not None
-        and step.status in HELD
-        and step.claim_seq == claim_seq
-        and step.lease_expires_at == end
-    )
+def _lease_end(step: Step | None, claim_seq: Seq) -> datetime | None:
+    """Return when the lease of a claim ends; None if the claim no longer holds its step."""
+    if step is None or step.claim_seq != claim_seq or step.status not in HELD:
+        return None
+    return step.lease_expires_at

@@ -1,6 +1,6 @@
-"""The stories beside this file, acted out on the board and compared line by line.
+"""Run the scenarios of this directory on the board and compare them line by line.
 
-`TASKLOOM_REWRITE=1 pytest tests/scenarios` writes the answers anew; read the difference.
+`TASKLOOM_REWRITE=1 pytest tests/scenarios` rewrites the answers; review the difference.
 """
 
 import os
@@ -8,36 +8,36 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.language import play
+from tests.scenarios.scenario import run_scenario
 
-STORIES = sorted(Path(__file__).parent.glob("*.txt"))
+SCENARIOS = sorted(Path(__file__).parent.glob("*.txt"))
 REWRITE = os.environ.get("TASKLOOM_REWRITE") == "1"
 
 
-def spec(story: Path) -> list[str]:
-    """The IDs that a story says it shows, in a remark `# shows TB-…`."""
-    lines = story.read_text(encoding="utf-8").splitlines()
+def spec(scenario: Path) -> list[str]:
+    """Return the IDs in a scenario's comment `# shows TB-…`."""
+    lines = scenario.read_text(encoding="utf-8").splitlines()
     return [id_ for line in lines if line.startswith("# shows ") for id_ in line.split()[2:]]
 
 
 @pytest.mark.parametrize(
-    "story",
-    [pytest.param(each, marks=pytest.mark.spec(*spec(each)), id=each.stem) for each in STORIES],
+    "scenario",
+    [pytest.param(each, marks=pytest.mark.spec(*spec(each)), id=each.stem) for each in SCENARIOS],
 )
-def test_the_story_goes_as_it_is_written(story: Path) -> None:
-    written = story.read_text(encoding="utf-8")
-    acted = play(written)
+def test_a_scenario_has_the_written_answers(scenario: Path) -> None:
+    written = scenario.read_text(encoding="utf-8")
+    actual = run_scenario(written)
     if REWRITE:
-        story.write_text(acted, encoding="utf-8")
-    assert acted == written or REWRITE
+        scenario.write_text(actual, encoding="utf-8")
+    assert actual == written or REWRITE
 
 
-def test_there_are_stories() -> None:
-    assert len(STORIES) >= 10
+def test_there_are_scenarios() -> None:
+    assert len(SCENARIOS) >= 10
 
 
-def test_a_story_that_goes_otherwise_is_noticed() -> None:
-    story = STORIES[0].read_text(encoding="utf-8")
-    assert play(story.replace("task_step_ready", "task_step_red")) != story.replace(
+def test_a_scenario_with_other_answers_is_noticed() -> None:
+    scenario = SCENARIOS[0].read_text(encoding="utf-8")
+    assert run_scenario(scenario.replace("task_step_ready", "task_step_red")) != scenario.replace(
         "task_step_ready", "task_step_red"
     )

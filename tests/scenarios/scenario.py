@@ -1,6 +1,6 @@
-"""Stories in text: what somebody asks, and beneath it everything that happened.
+"""Scenarios as text: each command, and below it the events that it causes.
 
-    # A remark.
+    # A comment.
     > boss create a  b<-a  c<-a,b?  d@art
     > ann-1 claim a
     > ann-1 set a completed result="Done" artifacts=x,y
@@ -12,10 +12,10 @@
     > boss complete result="Good"
     > show
 
-`b<-a` waits for a, `?` is optional, `@art` is its pool. `+` is one operation of a change; one that
-begins with a brace is sent as it stands. An actor is `boss` (the Orchestrator), `zoe` (a plain
-agent) or a worker's run, `ann-1`, `ann-1@art` or `ann-1:a,b` for a scope. Lines that begin with two
-spaces are the answer, and are written by the runner.
+`b<-a` depends on a, `?` is optional, `@art` is its pool. `+` is one operation of a change; one that
+starts with a brace is sent unchanged. An actor is `boss` (the Orchestrator), `zoe` (a plain
+agent) or a worker's run, `ann-1`, `ann-1@art` or `ann-1:a,b` for a scope. Lines that start with two
+spaces are the answer, and `run_scenario` writes them.
 """
 
 import json
@@ -47,63 +47,63 @@ ANSWER = "  "
 
 @dataclass
 class Part:
-    """One command with its operations, or lines that ask nothing."""
+    """One command with its operations, or a line that is not a command."""
 
-    asked: list[str] = field(default_factory=list[str])
+    lines: list[str] = field(default_factory=list[str])
     is_command: bool = False
 
 
 def parts(text: str) -> list[Part]:
-    """Read a story without its answers."""
+    """Parse a scenario without its answers."""
     found: list[Part] = []
     for line in text.splitlines():
         if line.startswith(ANSWER):
             continue
         if line.startswith("+ "):
-            found[-1].asked.append(line)
+            found[-1].lines.append(line)
         else:
             found.append(Part([line], line.startswith("> ")))
     return found
 
 
-def play(text: str) -> str:
-    """Act the story out and return it with the answers."""
-    scene = Scene()
+def run_scenario(text: str) -> str:
+    """Run a scenario and return it with the answers."""
+    runner = ScenarioRunner()
     lines: list[str] = []
     for part in parts(text):
-        lines += part.asked
+        lines += part.lines
         if part.is_command:
-            lines += [ANSWER + answer for answer in scene.answer(part.asked)]
-    scene.check()
+            lines += [ANSWER + answer for answer in runner.answer(part.lines)]
+    runner.check()
     return "\n".join(lines) + "\n"
 
 
-class Scene:
-    """The board a story is about."""
+class ScenarioRunner:
+    """The board of a scenario."""
 
     def __init__(self) -> None:
         self._driver: TaskDriver | None = None
 
     @property
     def driver(self) -> TaskDriver:
-        assert self._driver is not None, "a story begins with create"
+        assert self._driver is not None, "a scenario starts with create"
         return self._driver
 
     def check(self) -> None:
-        """A replay of all that happened is the same board."""
+        """Check that a replay of the events gives the same board."""
         if self._driver is not None:
             assert facts(self.driver.replayed()) == facts(self.driver.task)
 
-    def answer(self, asked: Sequence[str]) -> Iterator[str]:
-        who, *rest = shlex.split(asked[0][2:])
+    def answer(self, lines: Sequence[str]) -> Iterator[str]:
+        who, *rest = shlex.split(lines[0][2:])
         if who == "show":
             return iter(self._show())
         if who == "wait":
             self.driver.later(timedelta(minutes=float(rest[0].removesuffix("m"))))
             return iter([f"it is {_plain(self.driver.now)}"])
-        return self._ask(who, rest, asked[1:])
+        return self._send(who, rest, lines[1:])
 
-    def _ask(self, who: str, rest: list[str], operations: Sequence[str]) -> Iterator[str]:
+    def _send(self, who: str, rest: list[str], operations: Sequence[str]) -> Iterator[str]:
         before = len(self._driver.log) if self._driver else 0
         try:
             if rest[0] == "create":
@@ -111,13 +111,13 @@ class Scene:
             else:
                 self.driver.do(_command(rest, operations), _actor(who))
         except RefusedError as refused:
-            yield f"no: {refused.code.value}: {refused.message}"
+            yield f"refused: {refused.code.value}: {refused.message}"
             return
         for line in self.driver.log[before:]:
             about = f" {line.step_id}" if line.step_id else ""
             yield f"{line.seq} {line.payload.type.value}{about}{_fields(line.payload)}"
         if len(self.driver.log) == before:
-            yield "yes, and nothing to write"
+            yield "accepted, no event"
 
     def _show(self) -> Iterator[str]:
         task = self.driver.task

@@ -75,6 +75,18 @@ async def test_functions_carry_out_a_plan_and_the_same_program_runs_twice(tmp_pa
     assert view.steps[2].result_summary == "Report: done after ['ann', 'bob']"
 
 
+@pytest.mark.spec("LB-206", "LB-301")
+async def test_the_data_of_a_result_is_on_the_board_unless_it_is_too_big(tmp_path: Path) -> None:
+    def counts(step: StepView) -> object:
+        return {"count": 3} if step.step_id == "small" else ["x" * 1_000] * 1_000
+
+    async with Orchestrator(tmp_path, [function_worker("w", counts)], session="s1") as orch:
+        task = await orch.board.create_task("t", "T", [step("small", "A"), step("big", "B")])
+        assert (await orch.run_plan(task)).is_done
+        data = {each.step_id: each.result_data for each in (await task.view()).steps}
+    assert data == {"small": {"count": 3}, "big": None}
+
+
 @pytest.mark.spec("LB-301")
 async def test_each_kind_of_worker_does_the_steps_of_its_pool(tmp_path: Path) -> None:
     python = [sys.executable, "-c", "print('a program did it')"]

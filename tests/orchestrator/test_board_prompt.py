@@ -20,7 +20,7 @@ from taskloom.orchestrator.prompt.render import (
     task_lines,
 )
 from taskloom.testing import FakeClock
-from tests.orchestrator.stage import (
+from tests.orchestrator.orchestrators import (
     Doing,
     Json,
     at_once,

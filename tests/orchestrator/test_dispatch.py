@@ -30,7 +30,7 @@ from taskloom.orchestrator import (
 from taskloom.orchestrator.errors import InvalidResultError
 from taskloom.orchestrator.executors.executor import read_result
 from taskloom.testing import FakeClock
-from tests.orchestrator.stage import (
+from tests.orchestrator.orchestrators import (
     LONG_S,
     QUERY,
     Doing,

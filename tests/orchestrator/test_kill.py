@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("killed_orchestra.py")
+PROGRAM = Path(__file__).with_name("killed_orchestrator.py")
 RESULT = (
     "top: did top after []; left: did left after ['top']; right: did right after ['top']; "
     "end: did end after ['left', 'right']"

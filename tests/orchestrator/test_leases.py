@@ -15,7 +15,7 @@ from taskloom.orchestrator import Emit, Job, Orchestrator, Outcome
 from taskloom.orchestrator.recovery import fail_held, find_held
 from taskloom.runtime import open_board, session_dir
 from taskloom.testing import FakeClock, Fault, FaultyDisk
-from tests.orchestrator.stage import (
+from tests.orchestrator.orchestrators import (
     LONG_S,
     QUERY,
     Doing,

@@ -25,7 +25,7 @@ from taskloom.orchestrator.tools.results import fit_json
 from taskloom.orchestrator.tools.schemas import SCHEMAS
 from taskloom.orchestrator.tools.tool_texts import tool_texts
 from taskloom.testing import FakeClock
-from tests.orchestrator.stage import (
+from tests.orchestrator.orchestrators import (
     LONG_S,
     Doing,
     Json,

@@ -14,7 +14,7 @@ from taskloom import open_board
 from taskloom.agent import Agent, Message, call_tool
 from taskloom.board import CancelTask
 from taskloom.orchestrator import AgentExecutor, Emit, Job, Orchestrator, Outcome, RunEvent
-from tests.orchestrator.stage import (
+from tests.orchestrator.orchestrators import (
     LONG_S,
     QUERY,
     QUICK,

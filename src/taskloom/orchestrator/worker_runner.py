@@ -6,6 +6,7 @@ claims the first ready step in scope, starts it, and completes or fails it.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -224,10 +225,17 @@ class WorkerRunner:
             status=StepStatus.COMPLETED,
             result_summary=result_text(outcome.text),
             artifact_ids=outcome.artifact_ids or None,
+            result_data=outcome.data,
             fence=run.fence,
         )
         with run.reporting():
-            await self.board.send(done, run.actor)
+            try:
+                await self.board.send(done, run.actor)
+            except RefusedError as refused:
+                # Data that is too big or not JSON is only in the run's report.
+                if not str(refused.details.get("path")).startswith("$.result_data"):
+                    raise
+                await self.board.send(replace(done, result_data=None), run.actor)
             run.end_claim()
         run.set_step(step.step_id, StepStatus.COMPLETED, done.result_summary)
 

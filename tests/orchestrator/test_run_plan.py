@@ -17,7 +17,7 @@ from taskloom.orchestrator import (
     Outcome,
     PlanReport,
 )
-from tests.orchestrator.stage import (
+from tests.orchestrator.orchestrators import (
     LONG_S,
     QUICK,
     Doing,

@@ -1,4 +1,4 @@
-"""What the tests of this directory stand on: boards on real files, workers, scripted models.
+"""Orchestrators on real files, workers and scripted models, for the tests of this directory.
 
 Scripts are functions of the messages, so a run that goes on after a crash finds its place.
 """

@@ -1,6 +1,6 @@
 """A program for test_kill: an Orchestrator with a journal and two workers, killed on the way.
 
-Usage: killed_orchestra.py DIRECTORY KILL_AT. KILL_AT is never, or a kind of moment and a number:
+Usage: killed_orchestrator.py DIRECTORY KILL_AT. KILL_AT is never, or a kind of moment and a number:
 before3 and after3 (the third sync of the board's log), model3 (the third model call), begin3 and
 end3 (the third time a worker begins or is done). There the process kills itself with SIGKILL.
 """

@@ -8,7 +8,7 @@ import pytest
 
 from taskloom.agent import Agent, Message
 from taskloom.orchestrator import AgentExecutor, Emit, Job, Orchestrator, Outcome
-from tests.orchestrator.stage import (
+from tests.orchestrator.orchestrators import (
     LONG_S,
     QUERY,
     Doing,

@@ -15,7 +15,7 @@ from taskloom.agent import Agent, Message, ScriptedModel, ToolCall
 from taskloom.errors import Code
 from taskloom.orchestrator import AgentExecutor, Orchestrator
 from taskloom.orchestrator.tools.schemas import SCHEMAS
-from tests.orchestrator.stage import (
+from tests.orchestrator.orchestrators import (
     LONG_S,
     Doing,
     Json,

@@ -41,7 +41,7 @@ def test_every_commented_line_of_the_file_may_be_used(tmp_path: Path) -> None:
     path.write_text("\n".join(kept), encoding="utf-8")
     config = load_config(tmp_path, environ={})
     assert config.model.api_key_env == "MY_KEY"
-    assert config.run.allow.run == ("make test",)
+    assert config.run.allow.run == (("make", "test"),)
     assert config.executors["tests"].description == ""
     assert config.pools[0].workers[1].executor == "tests"
 

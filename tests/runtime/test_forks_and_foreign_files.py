@@ -11,9 +11,19 @@ import pytest
 from taskloom import Board, RefusedError, TaskStatus
 from taskloom.board import ClaimStep, FailTask
 from taskloom.errors import Code
-from taskloom.runtime.write_lock import WouldBlockError
+from taskloom.runtime.write_lock import WouldBlockError, reset_after_fork
 from tests.crash.known_logs import BOSS, worker
 from tests.runtime.boards import ANN, BOB, board_on, claim, create, soon, wal
+
+
+class Broken:
+    """An object whose reset in a forked child fails."""
+
+    def __init__(self) -> None:
+        reset_after_fork(self)
+
+    def after_fork(self) -> None:
+        raise OSError("its disk is gone")
 
 
 @pytest.mark.spec("TB-121", "TB-610")
@@ -22,6 +32,7 @@ def test_a_forked_child_does_not_use_the_write_lock_of_its_parent(tmp_path: Path
     create(board)
     writer = board.writers.writer("plan")
     pending = writer.submit(ClaimStep(task_id="plan", step_id="a"), worker("parent-1"))
+    broken = [Broken() for _ in range(20)]  # They must not keep the writer from being reset.
     child = os.fork()  # The claim is decided and not durable: the write lock is the parent's.
     if child == 0:  # Whatever happens here must not come back into the test runner.
         code = 1
@@ -37,6 +48,7 @@ def test_a_forked_child_does_not_use_the_write_lock_of_its_parent(tmp_path: Path
     writer.commit(pending)
     board.writers.close()
     assert os.waitstatus_to_exitcode(status) == 0
+    assert len(broken) == 20
     assert board_on(tmp_path).get("plan", BOSS).step("a").status == "claimed"
 
 

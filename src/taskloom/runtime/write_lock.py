@@ -7,6 +7,7 @@ it does not keep the others out.
 """
 
 import os
+from contextlib import suppress
 from enum import Enum, auto
 from threading import Condition
 from typing import Final, Protocol
@@ -133,7 +134,9 @@ def reset_after_fork(one: Forkable) -> None:
 
 def _reset_all() -> None:
     for one in list(_FORKABLE):
-        one.after_fork()
+        # Whatever is wrong with one (a disk that fails), the others must not keep their locks.
+        with suppress(BaseException):
+            one.after_fork()
 
 
 os.register_at_fork(after_in_child=_reset_all)

@@ -1,8 +1,8 @@
 """Logs on disk and in memory: the write-ahead logs of a board, and logs of records."""
 
 from taskloom.log.disk import READ_WRITE, Disk, Entry, OsDisk
+from taskloom.log.durable_append import JsonlWal
 from taskloom.log.jsonl import Durability, JsonlLog
-from taskloom.log.jsonl_wal import JsonlWal
 from taskloom.log.memory import MemoryLog
 from taskloom.log.protocol import START, Log, Position, TornTail, Wal, WalInfo, read_chunk
 from taskloom.log.read_only_log import NO_TRANSACTION, Progress, ReadOnlyLog

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from taskloom.errors import StorageError
 from taskloom.ids import WAL_SUFFIX
 from taskloom.log.disk import CREATE, READ_ONLY, Disk, OsDisk
-from taskloom.log.jsonl_wal import JsonlWal, failed
+from taskloom.log.durable_append import JsonlWal, failed
 from taskloom.log.protocol import Position, WalInfo, path_conflict
 from taskloom.log.quarantine import write_all
 

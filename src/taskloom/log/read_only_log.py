@@ -15,7 +15,7 @@ from taskloom.codec import LogLine, decode_lines
 from taskloom.errors import Code, DamagedLogError, RefusedError, UnavailableError
 from taskloom.ids import Seq
 from taskloom.log.disk import Disk, OsDisk
-from taskloom.log.jsonl_wal import JsonlWal, failed
+from taskloom.log.durable_append import JsonlWal, failed
 from taskloom.log.protocol import Position, read_chunk
 
 NO_TRANSACTION: Final = "the file holds no whole transaction"

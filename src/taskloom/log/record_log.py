@@ -20,7 +20,7 @@ from taskloom.codec import DECODE_ERRORS, Chain
 from taskloom.errors import Code, DamagedLogError, RefusedError
 from taskloom.ids import Seq
 from taskloom.log.disk import CREATE, Disk, OsDisk
-from taskloom.log.jsonl_wal import JsonlWal, failed
+from taskloom.log.durable_append import JsonlWal, failed
 from taskloom.log.protocol import Position
 
 T = TypeVar("T")
